@@ -79,10 +79,10 @@ class AllowedSegmentsOracle(Oracle):
         if path is None:
             into = "" if K is None else f" into {K} segments"
             bare = constraint == replace(UNCONSTRAINED, n_clusters=K)
-            where_known = "" if bare else ", with changes where they are known to be"
+            constraint_in_words = "" if bare else ", with changes where they are known to be"
             raise OracleError(
                 f"no segmentation{into} of {T} samples has only segments that "
-                f"{_called(self.rule)} allows{where_known}: allow more"
+                f"{_called(self.rule)} allows{constraint_in_words}: allow more"
             )
         y = EquivalenceMatrix.from_boundaries(path)
         value = objective.value(y)

@@ -136,12 +136,12 @@ class StateScore:
         """What samples near boundaries earn beside what they would in their own states."""
         T = len(self.samples)
         plain = np.where(np.isneginf(self.samples), 0.0, self.samples)
-        found = 0.0
+        earned = 0.0
         for t, a, b in zip(places.tolist(), of[:-1].tolist(), of[1:].tolist(), strict=True):
             there = min(max(t + int(self.late[a, b]), 0), T)
             gain = plain[min(t, there) : max(t, there), a] - plain[min(t, there) : max(t, there), b]
-            found += float(gain.sum()) if there > t else -float(gain.sum())
-        return found
+            earned += float(gain.sum()) if there > t else -float(gain.sum())
+        return earned
 
     def knowing(self, states: Ints) -> StateScore:
         """The same where samples have known states, (T,), and -1 stands for what is not known.
@@ -201,21 +201,21 @@ def checked_states(states: Any, n_samples: int, n_states: int, least: int = 0) -
 def _as_samples(late: Any, T: int, C: int) -> Ints:
     """Numbers of samples by which changes are late, (C, C); none where none is."""
     try:
-        found = np.asarray(late)
+        numbers = np.asarray(late)
     except ValueError:
-        found = np.empty(1, dtype=object)
-    if late is None or found.shape == (0, 0):
+        numbers = np.empty(1, dtype=object)
+    if late is None or numbers.shape == (0, 0):
         return NEVER_LATE
-    if found.shape != (C, C) or found.dtype.kind not in "iu":
+    if numbers.shape != (C, C) or numbers.dtype.kind not in "iu":
         raise OracleError(f"late must hold integers, of shape {(C, C)}, got {shown(late)}")
-    return read_only(np.clip(found, -T, T).astype(np.int64, order="C"))
+    return read_only(np.clip(numbers, -T, T).astype(np.int64, order="C"))
 
 
-def _as_scores(name: str, given: Any) -> Floats:
+def _as_scores(name: str, values: Any) -> Floats:
     try:
-        scores = np.array(given, dtype=np.float64, order="C")
+        scores = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise OracleError(f"{name} must be an array of numbers, got {shown(given)}") from error
+        raise OracleError(f"{name} must be an array of numbers, got {shown(values)}") from error
     scores.setflags(write=False)
     return scores
 

@@ -74,14 +74,14 @@ class StateSequence(Problem):
         C = len(self.allowed) if np.ndim(self.allowed) else 0
         shapes = {"allowed": (C, C), "begins": (C,), "ends": (C,)}
         for name, shape in shapes.items():
-            given = np.asarray(getattr(self, name))
-            fits = given.shape == shape and given.dtype == np.bool_ and C > 0
-            refuse_unless(fits, name, f"truth values of shape {shape}", shown(given))
-        given = np.asarray(self.lengths)
-        is_table = given.ndim == 2 and len(given) == C and given.shape[1] >= 2
-        fits = is_table and given.dtype.kind in "iuf" and bool((given[:, 1:] < np.inf).all())
+            values = np.asarray(getattr(self, name))
+            fits = values.shape == shape and values.dtype == np.bool_ and C > 0
+            refuse_unless(fits, name, f"truth values of shape {shape}", shown(values))
+        values = np.asarray(self.lengths)
+        is_table = values.ndim == 2 and len(values) == C and values.shape[1] >= 2
+        fits = is_table and values.dtype.kind in "iuf" and bool((values[:, 1:] < np.inf).all())
         wanted = f"numbers, or minus infinity, of shape ({C}, L + 1) with L >= 1"
-        refuse_unless(fits, "lengths", wanted, shown(given))
+        refuse_unless(fits, "lengths", wanted, shown(values))
 
     @classmethod
     def free(cls, n_states: int) -> StateSequence:

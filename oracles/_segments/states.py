@@ -263,16 +263,16 @@ def _traced(values: Floats, begin: NDArray[np.int32], before: NDArray[np.int32],
 
 
 @inner()
-def _best_long(opened: Floats, known: int, reach: int, last: int) -> int:
+def _best_long(opened: Floats, best_start: int, reach: int, last: int) -> int:
     """The best start up to ``last``, given that of those before; all again where that is lost."""
     first = last
-    if known < reach:
-        known = -1
+    if best_start < reach:
+        best_start = -1
         first = reach
     for s in range(first, last + 1):
-        if s >= reach and (known < 0 or opened[s] > opened[known]):
-            known = s
-    return known
+        if s >= reach and (best_start < 0 or opened[s] > opened[best_start]):
+            best_start = s
+    return best_start
 
 
 @inner()

@@ -46,14 +46,14 @@ class BlindLearner(Learner):
         """Choose by what is known of recordings of these lengths, by the mean loss on them."""
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
-        known = []
+        parts = []
         for i, (sample, labels) in enumerate(zip(data.samples, data.labels, strict=True)):
             for rows, truth in zip(*labels.part, strict=True):
                 end = int(rows[-1]) + 1
-                known.append(Stretch(i, int(rows[0]), end, truth, sample.n_samples))
-        if all(part.truth.n_clusters == 1 for part in known):
+                parts.append(Stretch(i, int(rows[0]), end, truth, sample.n_samples))
+        if all(part.truth.n_clusters == 1 for part in parts):
             raise DataError("no recording has a change: there is no boundary to learn from")
-        return Learned(AsMeasured(), self._chosen(known, [x.n_samples for x in data.samples]))
+        return Learned(AsMeasured(), self._chosen(parts, [x.n_samples for x in data.samples]))
 
 
 class BlindModel(Model):
@@ -98,8 +98,8 @@ class EqualSegments(BlindLearner):
     def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         truths = [part.truth for part in known]
         tried = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), LENGTHS)
-        found = [[_equal(M.n_samples, L) for M in truths] for L in tried]
-        losses = losses_of(truths, found).mean(axis=1)
+        segmentations = [[_equal(M.n_samples, L) for M in truths] for L in tried]
+        losses = losses_of(truths, segmentations).mean(axis=1)
         best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
         self.length_ = float(tried[best])
         self.loss_ = float(losses[best])
@@ -158,10 +158,10 @@ class FixedTimes(BlindLearner):
         sizes = {i: float(lengths[i]) for i in changes}
         every = _protocols([np.array(own) for own in changes.values()], np.array([*sizes.values()]))
         truths = [part.truth for part in judged]
-        found = [
+        segmentations = [
             [_within(part, _at(times, sizes[part.recording])) for part in judged] for times in every
         ]
-        losses = losses_of(truths, found).mean(axis=1)
+        losses = losses_of(truths, segmentations).mean(axis=1)
         order = np.argsort(losses, kind="stable")
         shares = [np.array(own) / sizes[i] for i, own in changes.items()]
         self.loss_ = float(losses[order[0]])
@@ -181,9 +181,9 @@ class ProtocolTimes(BlindModel):
         if K is None:
             return _at(self.times[0], T)
         every = (ends for times in self.times if len(ends := _at(times, T)) == K)
-        known = next(every, None)
-        if known is not None:
-            return known
+        next_ends = next(every, None)
+        if next_ends is not None:
+            return next_ends
         places = (np.arange(K - 1) + 0.5) / max(K - 1, 1)
         shares = np.quantile(self.shares, places) if self.shares.size else places
         return _apart(shares * T, T)
@@ -191,13 +191,13 @@ class ProtocolTimes(BlindModel):
 
 def _protocols(changes: Sequence[Floats], sizes: Floats) -> list[Times]:
     """Times of changes, (n_i,) each, of recordings with these numbers of samples, (N,)."""
-    found: list[Times] = []
+    protocols: list[Times] = []
     counts = np.array([own.size for own in changes])
     for n in dict.fromkeys(counts.tolist()):
         which = np.flatnonzero(counts == n)
-        found += _clocks(np.array([changes[i] for i in which.tolist()]), sizes[which])
+        protocols += _clocks(np.array([changes[i] for i in which.tolist()]), sizes[which])
     for own, T in zip(changes, sizes, strict=True):
-        found += _clocks(own[None], np.array([T]))
+        protocols += _clocks(own[None], np.array([T]))
     # Recordings that are stopped early, or begun late, have some of the changes.
     longest = int(counts.max())
     first = np.full((len(changes), longest), np.nan)
@@ -205,9 +205,9 @@ def _protocols(changes: Sequence[Floats], sizes: Floats) -> list[Times]:
     for i, own in enumerate(changes):
         first[i, : own.size] = own
         last[i, longest - own.size :] = own - sizes[i]
-    found.append((np.zeros(longest), np.nanmedian(first, axis=0)))
-    found.append((np.ones(longest), np.nanmedian(last, axis=0)))
-    return found
+    protocols.append((np.zeros(longest), np.nanmedian(first, axis=0)))
+    protocols.append((np.ones(longest), np.nanmedian(last, axis=0)))
+    return protocols
 
 
 def _clocks(changes: Floats, sizes: Floats) -> list[Times]:
@@ -217,11 +217,11 @@ def _clocks(changes: Floats, sizes: Floats) -> list[Times]:
     scaled = (np.median(changes / lengths, axis=0), np.zeros(n))
     from_start = (np.zeros(n), np.median(changes, axis=0))
     from_end = (np.ones(n), np.median(changes - lengths, axis=0))
-    found: list[Times] = [scaled, from_start, from_end]
-    off = [np.abs(share * lengths + offset - changes).mean(axis=0) for share, offset in found]
+    clocks: list[Times] = [scaled, from_start, from_end]
+    off = [np.abs(share * lengths + offset - changes).mean(axis=0) for share, offset in clocks]
     least = np.argmin(off, axis=0)
-    shares = np.choose(least, [share for share, _ in found])
-    return [*found, (shares, np.choose(least, [offset for _, offset in found]))]
+    shares = np.choose(least, [share for share, _ in clocks])
+    return [*clocks, (shares, np.choose(least, [offset for _, offset in clocks]))]
 
 
 def _at(times: Times, T: float) -> list[int]:
@@ -288,7 +288,7 @@ def blind_to(problem: PartitionProblem, learned_from: TrainingSummary) -> dict[s
     known_ends = learned_from.ends or ((1,),)  # of what has no segments
     truths = [EquivalenceMatrix.from_breakpoints(ends) for ends in known_ends]
     samples = [Sample(np.zeros((M.n_samples, 0))) for M in truths]
-    known = [Known.of(M) for M in truths]
+    rules = [Known.of(M) for M in truths]
     weights = np.ones(len(truths))
-    data = TrainingSet(problem, samples, known, weights, known_ends)
+    data = TrainingSet(problem, samples, rules, weights, known_ends)
     return {method.name: method.learned_from(data) for method in methods}

@@ -92,9 +92,9 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
         recipe = self._recipe()
         states = read_boundaries(ys, Xs, recipe.owner)
-        known = stretches_to_tune_on(states.codes, recipe.owner)
+        stretches = stretches_to_tune_on(states.codes, recipe.owner)
         held_out, fold, self.models_ = recipe.learn(Xs, states, groups, self._near(states))
-        return Scored(held_out, known, fold, states.codes, units_of(groups, len(Xs))[1])
+        return Scored(held_out, stretches, fold, states.codes, units_of(groups, len(Xs))[1])
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
         seen = [part.of(scored.probabilities)[:, 1] for part in scored.known]
@@ -104,7 +104,7 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
             return float(losses_of([scored.known[i].truth], [[list(ends)]])[0, 0])
 
         choices: list[tuple[int, float, int]] = []
-        found = []
+        by_price = []
         for spread, distance in product(SPREADS, DISTANCES):
             sums = [sums_of(p, spread) for p in seen]
             thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES)).tolist()
@@ -114,8 +114,8 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
                 where, heights = peaks_of(total, distance)
                 ends = [(*where[heights > t].tolist(), total.size) for t in thresholds]
                 of_each.append([loss(i, one) for one in ends])
-            found.append(np.array(of_each).T)
-        return choices, np.vstack(found)
+            by_price.append(np.array(of_each).T)
+        return choices, np.vstack(by_price)
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> Peaks:
         """Choose how peaks are picked."""

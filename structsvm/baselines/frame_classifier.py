@@ -100,18 +100,18 @@ class FrameClassifier(FrameLearner):
         if prices.size == 0 or not (prices >= 0).all():
             raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
         check_smoothing(self.smoothing)
-        states, known, sequences = read_named(Xs, ys, type(self).__name__)
+        states, stretches, sequences = read_named(Xs, ys, type(self).__name__)
         features = self.features or context_of(self.estimator, sequences)
         recipe = FrameRecipe(self, features, self.standardize)
         held_out, fold, self.models_ = recipe.learn(Xs, states, groups)
         self.classes_ = states.classes
-        return Scored(held_out, known, fold, states.codes, units_of(groups, len(Xs))[1])
+        return Scored(held_out, stretches, fold, states.codes, units_of(groups, len(Xs))[1])
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
         prices = sorted({*map(float, PRICES if self.prices is None else self.prices)})
         seen = scored.seen(self.smoothing)
-        found = [[runs_of(best_path(L, price)).breakpoints for L in seen] for price in prices]
-        return prices, losses_of([part.truth for part in scored.known], found)
+        by_price = [[runs_of(best_path(L, price)).breakpoints for L in seen] for price in prices]
+        return prices, losses_of([part.truth for part in scored.known], by_price)
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> PricedStates:
         if not scored.is_tunable:

@@ -98,8 +98,8 @@ class RegionClassifier(Learner):
         recipe = region_recipe(self)
         seeing = SeenNodes(self._names_pixels)
         graphs = [seeing.graph_of(sample) for sample in data.samples]
-        given = [getattr(y, "labels", y) for y in data.given]  # of PartialLabels
-        names = list(map(node_names, given, graphs))
+        labels = [getattr(y, "labels", y) for y in data.given]  # of PartialLabels
+        names = list(map(node_names, labels, graphs))
         if self._names_pixels:  # of each image as many, in folds of about as many images too
             most = max(PIXELS >> (len(graphs) - 1).bit_length(), 1)
             pairs = zip(graphs, names, strict=True)
@@ -144,11 +144,13 @@ class SeenNodes(Stage):
 
     def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
         graphs = [self.graph_of(sample) for sample in samples]
-        found = mean_probabilities(self.models, [graph.X for graph in graphs], self.owner)
+        probabilities = mean_probabilities(self.models, [graph.X for graph in graphs], self.owner)
         if self.of_pixels:  # of a large image, those of a block are alike
-            pairs = zip(found, graphs, strict=True)
-            found = [p if graph.regions is None else p[graph.regions.ravel()] for p, graph in pairs]
-        return [replace(sample, states=p) for sample, p in zip(samples, found, strict=True)]
+            pairs = zip(probabilities, graphs, strict=True)
+            probabilities = [
+                p if graph.regions is None else p[graph.regions.ravel()] for p, graph in pairs
+            ]
+        return [replace(sample, states=p) for sample, p in zip(samples, probabilities, strict=True)]
 
     def graph_of(self, sample: Sample) -> FeatureGraph:
         """The graph, or that of all pixels of its image; without one all nodes are neighbours."""
@@ -183,17 +185,17 @@ def best_threshold(
     probabilities: list[Floats], regions: States, graphs: Sequence[FeatureGraph]
 ) -> float:
     """The best one by the nodes that have names, by how much each stands for."""
-    found = []
+    by_threshold = []
     for p, code, graph in zip(probabilities, regions.codes, graphs, strict=True):
-        known = code != UNKNOWN
-        if known.any():
-            M = EquivalenceMatrix.from_labels(code[known])
-            truth = NodeLabels.of_nodes(M, graph.sizes[known])
-            inside = [(p[known, 1] > t).astype(np.int64) for t in THRESHOLDS]
+        is_named = code != UNKNOWN
+        if is_named.any():
+            M = EquivalenceMatrix.from_labels(code[is_named])
+            truth = NodeLabels.of_nodes(M, graph.sizes[is_named])
+            inside = [(p[is_named, 1] > t).astype(np.int64) for t in THRESHOLDS]
             guesses = map(EquivalenceMatrix.from_labels, inside)
-            found.append([partition_loss(truth, guess) for guess in guesses])
-    losses = np.array(found)
-    n = len(found)
+            by_threshold.append([partition_loss(truth, guess) for guess in guesses])
+    losses = np.array(by_threshold)
+    n = len(by_threshold)
     excess = losses - losses[:, [int(losses.mean(axis=0).argmin())]]
     error = excess.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(THRESHOLDS.size)
     usable = THRESHOLDS[excess.mean(axis=0) <= error + 1e-12]

@@ -72,12 +72,12 @@ class SmoothedScores(ScoreLearner):
         widths, least = ([max(1, round(k * typical)) for k in of] for of in (WIDTHS, SHORTEST))
         choices = sorted({*product(widths, least)})
         seen = [part.of(scored.probabilities) for part in scored.known]
-        found = []
+        by_setting = []
         for width, shortest in choices:
             model = SmoothedStates(width, shortest)
             paths = [best_states(model.score(None, p)) for p in seen]
-            found.append([runs_of(path).breakpoints for path in paths])
-        return choices, losses_of([part.truth for part in scored.known], found)
+            by_setting.append([runs_of(path).breakpoints for path in paths])
+        return choices, losses_of([part.truth for part in scored.known], by_setting)
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> SmoothedStates:
         width, shortest = 1, 1

@@ -114,13 +114,13 @@ class Answer:
 
         Of methods that learn from the same samples cross-validation has chosen this one.
         """
-        (own, known) = (one.held_out.evaluation.scores[LEARNED] for one in (self, earlier))
-        if own.get("accuracy") is None and known.get("accuracy") is not None:
+        (own, others) = (one.held_out.evaluation.scores[LEARNED] for one in (self, earlier))
+        if own.get("accuracy") is None and others.get("accuracy") is not None:
             return False
         (here, there) = (one.held_out.learner.training_data_ for one in (self, earlier))
         if here.n_samples == there.n_samples:
             return True
-        losses = (own["loss"], known["loss"])
+        losses = (own["loss"], others["loss"])
         return losses[0] is not None and losses[1] is not None and losses[0] <= losses[1]
 
     def in_short(self, seconds: float) -> str:

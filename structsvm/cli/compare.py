@@ -27,9 +27,9 @@ def run_compare(args: Namespace, terminal: Terminal) -> int:
     inputs = read(request, terminal, named_problem(learner.problem))
     with inputs.named(), terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
-        found = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)
-    terminal.report(found.to_dict(), repr(found))
+        comparison = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)
+    terminal.report(comparison.to_dict(), repr(comparison))
     if args.output is not None:
         with figure_in(args.output, terminal) as figure:
-            plot_gaps(found.solutions, figure=figure)
+            plot_gaps(comparison.solutions, figure=figure)
     return 0

@@ -28,15 +28,15 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
     guard.check_files([args.output / MODEL])
     layers = read_layers(request, terminal, problem, blanks=True)
     folders = folders_of(args.output, list(layers))
-    found: dict[str, list[dict[str, Any]]] = {}
+    segments: dict[str, list[dict[str, Any]]] = {}
     for name, inputs in layers.items():
         out = folders[name]
         guard.check_files([out / MODEL, *places(problem, out, inputs.names)])
         answers = _decoded(inputs, out, bool(args.margins))
-        found[name] = [{"name": answer.name, **answer.plain} for answer in answers]
+        segments[name] = [{"name": answer.name, **answer.plain} for answer in answers]
         terminal.note(f"segments of {inputs.words.wholes(len(answers))} are in {out}")
-    recordings = next(iter(found.values()))
-    terminal.report({"layers": found} if len(found) > 1 else {"recordings": recordings})
+    recordings = next(iter(segments.values()))
+    terminal.report({"layers": segments} if len(segments) > 1 else {"recordings": recordings})
     return 0
 
 

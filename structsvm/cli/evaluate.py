@@ -99,14 +99,20 @@ def readable(result: Evaluation) -> tuple[str, ...]:
 
 
 def state_table(result: Evaluation) -> str:
-    found = result.confusion
+    confusion = result.confusion
     words = result.verdict.evidence.words
-    who = LEARNED if LEARNED in found else max(found, key=lambda name: found[name].accuracy or 0.0)
+    who = (
+        LEARNED
+        if LEARNED in confusion
+        else max(confusion, key=lambda name: confusion[name].accuracy or 0.0)
+    )
     columns = (f"{words.named} ({who})", f"{words.item}s", "named right", "taken for")
     rows = []
-    for k, (state, counts) in enumerate(zip(found[who].states, found[who].counts, strict=True)):
+    for k, (state, counts) in enumerate(
+        zip(confusion[who].states, confusion[who].counts, strict=True)
+    ):
         others = [j for j in np.argsort(-counts, kind="stable") if j != k and counts[j]]
-        taken = [f"{found[who].states[j]} {counts[j]}" for j in others[:TAKEN_FOR]]
+        taken = [f"{confusion[who].states[j]} {counts[j]}" for j in others[:TAKEN_FOR]]
         taken += [f"{len(others) - TAKEN_FOR} more"] if len(others) > TAKEN_FOR else []
         if n := int(counts.sum()):
             rows.append((str(state), n, f"{counts[k] / n:.1%}", ", ".join(taken)))

@@ -91,8 +91,8 @@ class InputData:
         if self.window == 1:
             return list(samples)
         fine = [replace(one.fine or one, X=(one.fine or one).X[:, :0]) for one in self.items]
-        known = zip(samples, self.items, fine, strict=True)  # what workers receive is small
-        return [replace(x, side=replace(one, X=x.X[:, :0], fine=of)) for x, one, of in known]
+        rows = zip(samples, self.items, fine, strict=True)  # what workers receive is small
+        return [replace(x, side=replace(one, X=x.X[:, :0], fine=of)) for x, one, of in rows]
 
     @property
     def times(self) -> list[TimeAxis | None]:
@@ -116,31 +116,31 @@ class InputData:
         if pattern is None:
             return self._folders()
         try:
-            found = [re.search(pattern, name) for name in self.names]
+            matches = [re.search(pattern, name) for name in self.names]
         except re.error as error:
             wrong = f"--groups {pattern!r} is no regular expression: {error}"
             raise SettingsError(wrong) from error
-        for name, match in zip(self.names, found, strict=True):
+        for name, match in zip(self.names, matches, strict=True):
             refuse_if(match is None, f"--groups {pattern!r} finds nothing in the name {name!r}")
-        return [match[1] if match.re.groups else match[0] for match in found if match is not None]
+        return [match[1] if match.re.groups else match[0] for match in matches if match is not None]
 
     def _folders(self) -> list[str] | None:
         """The outermost folder of each that not all share, or its name; None if all differ."""
         files = [Path(os.path.abspath(item.source or item.name)) for item in self.items]
         common = shared(file.parent for file in files)
         depth = len(common)
-        found = [
+        folders = [
             file.parts[depth] if len(file.parts) > depth + 1 else name
             for file, name in zip(files, self.names, strict=True)
         ]
-        n = len({*found})
+        n = len({*folders})
         if not 1 < n < len({*files}):
             return None
         self.terminal.note(
             f"groups: the {n} folders of {Path(*common).name}/; --groups finds others in the "
             "paths, and --groups '.+' takes each file to be independent"
         )
-        return found
+        return folders
 
     @property
     def independent(self) -> str:
@@ -161,9 +161,9 @@ class InputData:
             if self.request.labels is not None and self.problem.traits.contiguous:
                 said += "; if they are of a state as well, name it, " + parameter("outside", "rest")
             terminal.note(said)
-            known = [~unlabelled(y) for y in labels]
-            several = any(there.sum() > 1 for there in known)
-            beside = any((there[1:] & there[:-1]).any() for there in known)
+            is_labelled = [~unlabelled(y) for y in labels]
+            several = any(there.sum() > 1 for there in is_labelled)
+            beside = any((there[1:] & there[:-1]).any() for there in is_labelled)
             if self.problem.traits.contiguous and several and not beside:
                 terminal.warn(
                     "every label stands alone among unlabelled samples: if a label holds until the "
@@ -185,8 +185,8 @@ class InputData:
         """Return the labels of each item, together with its regions and chunks."""
         regions = self.request.regions
         times = dict(zip(self.names, self.times, strict=True))
-        known = {} if regions is None else read_regions(regions, times)
-        strangers = [name for name in known if name not in self.names]
+        region_labels = {} if regions is None else read_regions(regions, times)
+        strangers = [name for name in region_labels if name not in self.names]
         if strangers:
             raise DataError(
                 f"{regions}: no {self.words.whole} is called {listed(strangers)}; they are "
@@ -194,7 +194,7 @@ class InputData:
             )
         labels = list(self.ys)
         for i, (item, y) in enumerate(zip(self.items, labels, strict=True)):
-            here = known.get(item.name, [])
+            here = region_labels.get(item.name, [])
             chunks = item.chunks
             numbers = y is not None and y.ndim == 1 and y.dtype.kind in "if"
             is_blank = numbers and unlabelled(y).any()

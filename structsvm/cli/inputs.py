@@ -92,10 +92,10 @@ def read_layers(
     apart = labels is not None
     in_order = problem.traits.contiguous
     learned = getattr(learner, "columns_", {})
-    given = {name: value for name, value in {**learned, **typed}.items() if name in OPTIONS}
-    given |= {"need_labels": need_labels and not apart, "blanks": blanks or apart}
+    how = {name: value for name, value in {**learned, **typed}.items() if name in OPTIONS}
+    how |= {"need_labels": need_labels and not apart, "blanks": blanks or apart}
     optional = {learned[name] for name in COLUMNS if learned.get(name) and name not in typed}
-    options = FileOptions(**given, in_order=in_order, optional=frozenset(optional))
+    options = FileOptions(**how, in_order=in_order, optional=frozenset(optional))
     measured = columns_of(features) if options.window not in (None, 1) else features
     options = replace(options, wanted=measured)
     if later:
@@ -119,7 +119,7 @@ def read_layers(
         layers = _layers(recordings, labels, about, layered)
     labels_matter = need_labels or blanks
     steps = getattr(learner, "steps_", {})
-    found = {}
+    by_layer = {}
     for name, some in layers.items():
         if not labels_matter and not count_marks([one.y for one in some]):
             # labels that nobody asks for are no reason to refuse anything
@@ -132,21 +132,21 @@ def read_layers(
             refuse_without_changes(whole if is_whole else [], apart=apart)
             whole = whole if request.counts_samples else _chosen_windows(whole, terminal)
         label = options.label_column or "label"
-        found[name] = InputData(request, terminal, whole, problem, label=label, read=read)
-    return found
+        by_layer[name] = InputData(request, terminal, whole, problem, label=label, read=read)
+    return by_layer
 
 
 def folders_of(output: Path, layers: Sequence[str]) -> dict[str, Path]:
     """Where what is found of each layer of labels is written: each in its folder, if several."""
     if len(layers) == 1:
         return {layers[0]: output}
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for name in layers:
         folder = output / (re.sub(r"[^\w-]", "_", name) or "_")
-        while folder in found.values():
+        while folder in folders.values():
             folder = folder.with_name(f"{folder.name}_")
-        found[name] = folder
-    return found
+        folders[name] = folder
+    return folders
 
 
 def _layers(
@@ -175,14 +175,14 @@ def _read_images(
     only: Collection[str],
 ) -> tuple[list[Recording], list[str]]:
     _check_libraries(problem)
-    known = {**getattr(learner, "columns_", {}), **request.files}
-    missing = known.get("missing_labels", ())
+    settings = {**getattr(learner, "columns_", {}), **request.files}
+    missing = settings.get("missing_labels", ())
     asked = images_of(request.paths, request.labels)
     asked = [one for one in asked if not only or str(one[0]) in only]
     with terminal.working("reading images", end):
         images = read_in_time(asked, need_labels, missing, end=end, fewest=FEWEST_READ)
-    found = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
-    return found, _those_read(terminal, [x.source for x in images], len(asked))
+    recordings = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
+    return recordings, _those_read(terminal, [x.source for x in images], len(asked))
 
 
 def _those_read(terminal: Terminal, read: list[str], n: int) -> list[str]:
@@ -199,7 +199,7 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
     window, usual = window_for(recordings)
     if window == 1:
         return recordings
-    found = in_windows(recordings, window)
+    windows = in_windows(recordings, window)
     axis = recordings[0].time
     lasting = ""
     if axis is not None:
@@ -209,7 +209,7 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
         f"averaged to windows of {window} samples{lasting}: the shortest usual segment has "
         f"{usual:,}; --set files.window=1 learns from each sample"
     )
-    return found
+    return windows
 
 
 def read_for(
@@ -251,9 +251,9 @@ def read_for(
             + parameter("without", lacking[0])
             + " predicts without"
         )
-    found = [item.with_features(kept, str(model)) for item in inputs.items]
-    for i, recording in enumerate(found if lost else ()):  # zeros where nobody will look
+    items = [item.with_features(kept, str(model)) for item in inputs.items]
+    for i, recording in enumerate(items if lost else ()):  # zeros where nobody will look
         X = np.zeros((len(recording.X), len(names)))
         X[:, np.isin(names, kept)] = recording.X
-        found[i] = replace(recording, X=X, features=tuple(names))
-    return replace(inputs, items=found, labels=None)
+        items[i] = replace(recording, X=X, features=tuple(names))
+    return replace(inputs, items=items, labels=None)

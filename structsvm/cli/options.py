@@ -49,15 +49,15 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; of an unknown option, the command it was given to complains."""
-        found, unknown = self.parse_known_args(args, namespace)
+        parsed, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            parser = self if found.command is None else self.commands[found.command]
+            parser = self if parsed.command is None else self.commands[parsed.command]
             option = unknown[0].partition("=")[0]
-            known = parser._option_string_actions
-            hint = meant(option, known) if option.startswith("--") else ""
-            hint = ": it stands after the command" if option in known else hint
+            actions = parser._option_string_actions
+            hint = meant(option, actions) if option.startswith("--") else ""
+            hint = ": it stands after the command" if option in actions else hint
             parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
-        return found
+        return parsed
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:

@@ -177,12 +177,12 @@ def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, lab
     origin = table.origin or Origin(Path(), np.arange(len(M.labels)))
     columns = {"cluster": M.labels.tolist()}
     if classes is not None:
-        known, codes = np.unique(classes, return_inverse=True)
+        names, codes = np.unique(classes, return_inverse=True)
         votes = [np.bincount(codes[M.labels == k]).argmax() for k in range(M.n_clusters)]
-        columns["state"] = known[votes][M.labels].tolist()
+        columns["state"] = names[votes][M.labels].tolist()
     of_rows = zip(origin.rows.tolist(), zip(*columns.values(), strict=True), strict=True)
-    found = {i: dict(zip(columns, values, strict=True)) for i, values in of_rows}
-    rows = [{"row": i, **found.get(i, dict.fromkeys(columns))} for i in origin.written.tolist()]
+    by_row = {i: dict(zip(columns, values, strict=True)) for i, values in of_rows}
+    rows = [{"row": i, **by_row.get(i, dict.fromkeys(columns))} for i in origin.written.tolist()]
     plain = {"n_clusters": M.n_clusters, "labels": [row["cluster"] for row in rows]}
     if classes is not None:
         plain["names"] = [row["state"] for row in rows]
@@ -230,7 +230,7 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> 
                 lengths = [row["end"] - row["start"] for row in items]
                 items = list(chain.from_iterable(map(repeat, items, lengths)))
             added = zip(rows, items, strict=True)
-            whole = ([*row, *(_rounded(known[k]) for k in columns)] for row, known in added)
+            whole = ([*row, *(_rounded(new[k]) for k in columns)] for row, new in added)
             names = [answer.called.get(k, k) for k in columns]
             names = [f"{k}_predicted" if k in header else k for k in names]
             text = csv_text([*header, *names], whole, separator)
@@ -278,8 +278,8 @@ def label_map(labels: Any, kind: str) -> bytes:
     if kind == ".png":
         most = max(int(labels.max()), 1)
         greys = labels * max(255 // most, 1)
-        held = np.uint8 if most <= 255 else np.uint16
-        return as_file(greys.astype(held), "png")
+        dtype = np.uint8 if most <= 255 else np.uint16
+        return as_file(greys.astype(dtype), "png")
     buffer = io.BytesIO()
     np.save(buffer, labels, allow_pickle=False)
     return buffer.getvalue()

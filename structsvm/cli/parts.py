@@ -155,8 +155,8 @@ def _stretches(part: Part, most: int) -> Part:
     for i in range(len(data)):
         pieces = _pieces(data, i, times)
         kept.append(pieces[rng.integers(len(pieces))])
-    found = part.cut(kept)
-    return replace(found, data=replace(found.data, groups=data.groups), is_thinned=True)
+    stretches = part.cut(kept)
+    return replace(stretches, data=replace(stretches.data, groups=data.groups), is_thinned=True)
 
 
 def _rows(part: Part, most: int) -> Part:
@@ -177,21 +177,21 @@ def _rows(part: Part, most: int) -> Part:
             ranks = np.arange(known.n_samples) - np.repeat(np.cumsum(sizes) - sizes, sizes)
             is_kept[by_cluster[ranks < FEW_ROWS]] = True
         kept.append((i, np.flatnonzero(is_kept)))
-    found = part.cut(kept)
-    return replace(found, data=replace(found.data, groups=part.data.groups), is_thinned=True)
+    rows = part.cut(kept)
+    return replace(rows, data=replace(rows.data, groups=part.data.groups), is_thinned=True)
 
 
 def _some(part: Part, most: int, fewest: int) -> Part:
     """Samples that have so many items at most: first those with changes and names of their own."""
-    known = part.data.labels
-    order = np.random.default_rng(0).permutation(len(known)).tolist()
+    labels = part.data.labels
+    order = np.random.default_rng(0).permutation(len(labels)).tolist()
     seen: set[Any] = set()
     new = []
     for i in order:
         names = set(np.ravel(part.inputs.ys[i]).tolist())
         new.append(bool(names - seen))
         seen |= names
-    ranks = [(not fresh, known[i].n_changes == 0) for i, fresh in zip(order, new, strict=True)]
+    ranks = [(not fresh, labels[i].n_changes == 0) for i, fresh in zip(order, new, strict=True)]
     order = [order[k] for k in sorted(range(len(order)), key=ranks.__getitem__)]
     sizes = np.cumsum([part.data.samples[i].n_samples for i in order])
     n = max(fewest, int(np.searchsorted(sizes, most, side="right")))
@@ -220,17 +220,17 @@ def split_of(inputs: InputData, split: str | None) -> str | None:
     request = inputs.request
     contiguous = inputs.problem.traits.contiguous
     tables = not contiguous and not takes_images(inputs.problem)
-    given = f"--split {split} is for"
+    purpose = f"--split {split} is for"
     if split == STATES:
-        refuse_if(not contiguous, f"{given} recordings, not for {request.problem}: leave it out")
+        refuse_if(not contiguous, f"{purpose} recordings, not for {request.problem}: leave it out")
     elif split is not None:
         refuse_if(
             not tables,
-            f"{given} tables, whose rows have no order, not for {request.problem}: leave it "
+            f"{purpose} tables, whose rows have no order, not for {request.problem}: leave it "
             f"out{', or ask about new states, --split states' if contiguous else ''}",
         )
         many = f"of {inputs.words.wholes(len(inputs))} whole ones are held out"
-        refuse_if(len(inputs) != 1, f"{given} a single table: {many}")
+        refuse_if(len(inputs) != 1, f"{purpose} a single table: {many}")
     if len(inputs) == 1 and tables:
         refuse_if(request.groups, NO_GROUPS)
         return split or ROWS
@@ -261,7 +261,7 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
     full = whole.data.scorable
     names = np.arange(len(data)) if data.groups is None else np.array(data.groups)
     copies = contents([sample.data for sample in data.samples])
-    n_given = np.unique(names[full]).size
+    n_groups = np.unique(names[full]).size
     names = joined(np.unique(names, return_inverse=True)[1], copies)
     units = np.unique(names[full])
     few = data.problem.traits.contiguous
@@ -285,8 +285,8 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
         )
     what = words.wholes(units.size) if data.groups is None else counted(units.size, "group")
     what += "" if full.all() else f" whose {words.item}s have labels"
-    if units.size < n_given:
-        what += f", of which {n_given - units.size} more hold copies"
+    if units.size < n_groups:
+        what += f", of which {n_groups - units.size} more hold copies"
     apart = "" if data.groups is None else "give --groups '.+' if each file is independent, "
     raise DataError(
         f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
@@ -310,12 +310,12 @@ def _units_away(data: TrainingSet, names: NDArray[np.int64], units: NDArray[np.i
 
 def _pieces(data: TrainingSet, i: int, most: int = PIECES) -> list[tuple[int, NDArray[np.int64]]]:
     """A recording from the middle of a segment to that of a later one, with like many changes."""
-    known = data.labels[i]
-    changes = np.array([0] if known.truth is None else known.truth.breakpoints[:-1])
+    truth = data.labels[i]
+    changes = np.array([0] if truth.truth is None else truth.truth.breakpoints[:-1])
     n = min(most, changes.size // CHANGES)
     first = [changes.size * k // n for k in range(1, n)]  # changes that begin pieces
     cuts = [(changes[c - 1] + changes[c]) // 2 for c in first if changes[c] - changes[c - 1] > 1]
-    return [(i, rows) for rows in np.split(np.arange(known.n_samples), cuts)]
+    return [(i, rows) for rows in np.split(np.arange(truth.n_samples), cuts)]
 
 
 def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
@@ -367,11 +367,11 @@ def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
         held_out = f"its end, {item.place(0, len(item.X))}"
     lines = [f"learning from {words.wholes(len(learned))}{pieces}; held out: {held_out}"]
     names = whole.inputs.names
-    known = whole.data.labels
-    in_part = [names[i] for i, one in enumerate(known) if one.truth is None and one.rows.size]
+    labels = whole.data.labels
+    in_part = [names[i] for i, one in enumerate(labels) if one.truth is None and one.rows.size]
     if in_part:
         lines.append(f"labelled in part, and scored on what is labelled: {some_of(in_part, 4)}")
-    if others := [names[i] for i, one in enumerate(known) if one.scored is None]:
+    if others := [names[i] for i, one in enumerate(labels) if one.scored is None]:
         lines.append(f"with labels of other kinds, and so never held out: {some_of(others, 4)}")
     if whole.data.groups is None and not is_end:
         lines.append(train.inputs.independent)
@@ -380,8 +380,8 @@ def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
 
 def warn_of_copies(train: Part, test: Part) -> None:
     learned, held_out = ([row.tobytes() for row in part.inputs.Xs[0]] for part in (train, test))
-    known = set(learned)
-    n = sum(row in known for row in held_out)
+    learned_from = set(learned)
+    n = sum(row in learned_from for row in held_out)
     if n > COPIES * len(held_out):
         train.inputs.terminal.warn(
             f"{n} of the {len(held_out)} held-out rows equal training rows: the figures are better "

@@ -47,12 +47,12 @@ def run_problems(_: Namespace, terminal: Terminal) -> int:
     plain: dict[str, Any] = {}
     shown = []
     for group, (name, title) in GROUPS.items():
-        found = plugins(group)
-        plain[name] = [finite(asdict(one) | {"settings": flat(one.settings)}) for one in found]
-        if found:
+        entries = plugins(group)
+        plain[name] = [finite(asdict(one) | {"settings": flat(one.settings)}) for one in entries]
+        if entries:
             shown += [
                 title,
-                terminal.beside(list(chain.from_iterable(_rows(one) for one in found))),
+                terminal.beside(list(chain.from_iterable(_rows(one) for one in entries))),
             ]
     terminal.report(plain, *shown)
     for plugin in chain.from_iterable(plugins(group) for group in GROUPS):

@@ -66,8 +66,8 @@ def assigned(
 
     Those of files are texts.
     """
-    found = {name: text for owner, name, text in settings if owner == group}
-    for name in found:
+    texts = {name: text for owner, name, text in settings if owner == group}
+    for name in texts:
         if whose and name not in known:
             typed = f"{group}.{name}".removeprefix(".")
             hint = meant(name, known)
@@ -75,7 +75,7 @@ def assigned(
             raise SettingsError(
                 f"--set {typed}: {whose} has no such parameter, it has {', '.join(known)}{hint}"
             )
-    return found if group == "files" else {name: value_of(text) for name, text in found.items()}
+    return texts if group == "files" else {name: value_of(text) for name, text in texts.items()}
 
 
 def value_of(text: str) -> Any:
@@ -110,8 +110,8 @@ class Request:
     def of(cls, args: Namespace) -> Request:
         names = ("problem", "context", "labels", "regions", "groups")
         typed = {name: getattr(args, name, None) for name in names}
-        given = {name: value for name, value in typed.items() if value is not None}
-        return cls(args.paths, args.set, typed_files(args), **given)
+        settings = {name: value for name, value in typed.items() if value is not None}
+        return cls(args.paths, args.set, typed_files(args), **settings)
 
     @property
     def counts_samples(self) -> bool:
@@ -144,10 +144,10 @@ def learner_of(
     )
     if method == "metric":
         learner.set_params(metric=metric or ("diagonal" if masked else "full"))
-    known = learner.get_params(deep=False)
-    lacks = features is not None and "features" not in known
+    params = learner.get_params(deep=False)
+    lacks = features is not None and "features" not in params
     refuse_if(lacks, f"--context is not for {method}, which makes features of its own")
-    learner.set_params(**assigned(request.settings, "", known, f"the method {method}"))
+    learner.set_params(**assigned(request.settings, "", params, f"the method {method}"))
     if learner.has_path:
         return learner.set_params(solver=solver_of(request, problem))
     of_metric = f"--set solver.NAME is of --method metric, not of {method}"
@@ -158,7 +158,7 @@ def learner_of(
 def typed_problem(request: Request) -> PartitionProblem:
     """The problem that was named, with its settings; one of an image is ``image.radius``."""
     name = request.problem
-    given = assigned(request.settings, "problem")
+    texts = assigned(request.settings, "problem")
     cls: Any = problem_class(name)
     if request.files.get("missing") == "mask":
         refuse_if(
@@ -166,10 +166,10 @@ def typed_problem(request: Request) -> PartitionProblem:
             f"--missing mask is not for {name}: rows with missing values are left out there, "
             "unless --missing impute puts the median of their column there",
         )
-        given["missing"] = "mask"
-    known = [one.name for one in fields(cls) if one.init]
-    own = {setting: given.pop(setting) for setting in known if setting in given}
-    others = {f"problem__{setting.replace('.', '__')}": v for setting, v in given.items()}
+        texts["missing"] = "mask"
+    names = [one.name for one in fields(cls) if one.init]
+    own = {setting: texts.pop(setting) for setting in names if setting in texts}
+    others = {f"problem__{setting.replace('.', '__')}": v for setting, v in texts.items()}
     try:
         learner = MetricLearner(cls(**own)).set_params(**others)
     except (TypeError, ValueError) as error:
@@ -204,8 +204,8 @@ def solver_of(request: Request, problem: PartitionProblem) -> Solver:
     """The solver that was typed, with its stopping rule."""
     convex = problem.traits.convex
     limits = {field.name for field in fields(Stopping)}
-    known = sorted([*limits, *(("master", "slack") if convex else ())])
-    settings = assigned(request.settings, "solver", known, f"a solver of {request.problem}")
+    names = sorted([*limits, *(("master", "slack") if convex else ())])
+    settings = assigned(request.settings, "solver", names, f"a solver of {request.problem}")
     stopping: dict[str, Any] = {} if convex else {"tol": TOL_OF_DESCENT}
     stopping |= {name: settings.pop(name) for name in limits & settings.keys()}
     solver = assigned(request.settings).get("solver", "auto")

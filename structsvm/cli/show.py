@@ -36,9 +36,9 @@ FIGURE_DPI = 150
 def run_show(args: Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
     learner = load_learner(args.model)
-    found = diagnose(learner)
-    plain = {"model": str(args.model)} | described(learner) | found.to_dict()
-    findings = [str(found.spelled(terminal.spelling))] if len(found) else []
+    diagnosis = diagnose(learner)
+    plain = {"model": str(args.model)} | described(learner) | diagnosis.to_dict()
+    findings = [str(diagnosis.spelled(terminal.spelling))] if len(diagnosis) else []
     about = terminal.beside([*facts(learner).items()])
     weights = [_weights(learner)] if learner.sees is not None else []
     terminal.report(plain, about, *weights, *findings)
@@ -57,13 +57,13 @@ def _weights(learner: Any) -> str:
 def run_diagnose(args: Namespace, terminal: Terminal) -> int:
     """Look at the model, and at the files if there are any, and print what is found."""
     learner = load_learner(args.model)
-    found = diagnose(learner)
+    diagnosis = diagnose(learner)
     if args.paths:
         request = Request.of(args)
         inputs = read_for(learner, args.model, request, terminal, need_labels=True, blanks=True)
         with inputs.named(), terminal.working("looking"):
-            found = diagnose(learner, inputs.Xs, inputs.ys, names=inputs.names)
-    terminal.report(found.to_dict(), str(found.spelled(terminal.spelling)))
+            diagnosis = diagnose(learner, inputs.Xs, inputs.ys, names=inputs.names)
+    terminal.report(diagnosis.to_dict(), str(diagnosis.spelled(terminal.spelling)))
     return 0
 
 
@@ -83,8 +83,8 @@ def run_plot(args: Namespace, terminal: Terminal) -> int:
             refuse_if(args.show, alone)
             request = Request.of(args)
             inputs = read_for(learner, args.model, request, terminal, need_labels=False)
-            held = f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}"
-            refuse_if(len(inputs) > 1, f"{held}: name one file")
+            contents = f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}"
+            refuse_if(len(inputs) > 1, f"{contents}: name one file")
             with inputs.named(), terminal.working("partitioning"):
                 about = {"margins": args.margins, "level": args.level}
                 _draw(learner, inputs, figure, args.n_clusters, about)
@@ -113,8 +113,8 @@ def _draw(
             K = int(np.unique(y[~unlabelled(y)]).size)
         structsvm.plotting.plot_cut(X, learner.predict([X], K)[0], ax=ax)
     elif contiguous:
-        given = about | {"times": times}
-        structsvm.plotting.plot_segmentation(learner, X, y, n_clusters=K, ax=ax, **given)
+        drawn = about | {"times": times}
+        structsvm.plotting.plot_segmentation(learner, X, y, n_clusters=K, ax=ax, **drawn)
     else:
         structsvm.plotting.plot_clusters(learner, X, y, n_clusters=K, ax=ax)
     figure.suptitle(name, ha="left", x=0.02)

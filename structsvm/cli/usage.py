@@ -225,7 +225,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
     parsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     parser.commands = parsers.choices
-    known = OPTIONS | {"problem": choice(problem_names(), "kind of problem")}
+    all_options = OPTIONS | {"problem": choice(problem_names(), "kind of problem")}
     for command in COMMANDS:
         own = parsers.add_parser(
             command.name,
@@ -241,7 +241,7 @@ def build_parser() -> Parser:
             group = own.add_argument_group(title) if title else own
             for option in options.split():
                 short = [option[1:3]] if option in ("--output", "--quiet", "--verbose") else []
-                settings = known.get(option, {}) | command.own.get(option, {})
+                settings = all_options.get(option, {}) | command.own.get(option, {})
                 if option == "--set":
                     settings["type"] = setting_of(command.settings)
                 group.add_argument(*short, option, **settings)

@@ -265,19 +265,19 @@ def put_back(axis: TimeAxis) -> str:
 def time_axis(times: Any, n_samples: int) -> TimeAxis:
     """Convert numbers, dates or an index of pandas to a time axis, and check it."""
     if isinstance(times, TimeAxis):
-        found = times
+        axis = times
     else:
         name = str(getattr(times, "name", None) or "time")
         offset = None
         if getattr(getattr(times, "dtype", None), "tz", None) is not None:
             offset = np.timedelta64(0, "us")  # of UTC, as all values of such an index are
             times = getattr(times, "dt", times).tz_convert(None)  # of a series, or an index
-        found = TimeAxis(name, np.asarray(times), offset=offset)
-    if found.values.dtype.kind not in "iufM":
-        raise DataError(f"times must be numbers or dates, got {found.values.dtype} values")
-    refuse_other_shape(found.values, n_samples, "sample", "times")
-    missing = np.isnat(found.values) if found.holds_dates else np.isnan(found.values)
-    falls = found.values[1:] < found.values[:-1]
+        axis = TimeAxis(name, np.asarray(times), offset=offset)
+    if axis.values.dtype.kind not in "iufM":
+        raise DataError(f"times must be numbers or dates, got {axis.values.dtype} values")
+    refuse_other_shape(axis.values, n_samples, "sample", "times")
+    missing = np.isnat(axis.values) if axis.holds_dates else np.isnan(axis.values)
+    falls = axis.values[1:] < axis.values[:-1]
     if missing.any():
         raise DataError(f"the time of sample {missing.argmax()} is missing")
     if falls.any():
@@ -285,7 +285,7 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
             f"times fall after sample {falls.argmax() if falls.size else 0}: sort the samples by "
             "them"
         )
-    return found
+    return axis
 
 
 def read_times(
@@ -298,41 +298,41 @@ def read_times(
     is_object = getattr(column.dtype, "kind", "O") == "O"
     if is_object and all(isinstance(one, time) for one in column.dropna()):  # of a day
         column = column.map(str, na_action="ignore")  # as they are written
-    found, day_first, is_either, clock = column, False, False, False
+    numbers, day_first, is_either, clock = column, False, False, False
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
         texts = column.dropna().astype(str)
         has_minutes = bool(texts.str.fullmatch(MINUTES).all() and texts.str.contains("[.,]").any())
         clock = has_minutes or bool(len(texts) and texts.str.fullmatch(OF_DAY).all())
         if has_minutes:
-            found = column.map(lambda text: seconds_in(text, True), na_action="ignore")
+            numbers = column.map(lambda text: seconds_in(text, True), na_action="ignore")
         elif len(texts) and texts.str.fullmatch(LENGTH).all():
-            found = column.map(lambda text: length_in(str(text)), na_action="ignore")
-        found = pandas.to_numeric(found, errors="coerce")
-        if found[column.notna()].isna().any():
+            numbers = column.map(lambda text: length_in(str(text)), na_action="ignore")
+        numbers = pandas.to_numeric(numbers, errors="coerce")
+        if numbers[column.notna()].isna().any():
             dates = dates_in(column, texts)
             if dates is None:
                 with without_warnings(Warning):
                     mixed = pandas.to_datetime(column, errors="coerce", utc=True, format="mixed")
-                return int((found.isna() & mixed.isna() & column.notna()).to_numpy().argmax())
-            found, day_first, is_either = dates
-    if found.isna().any():
-        row = int(found.isna().to_numpy().argmax())
+                return int((numbers.isna() & mixed.isna() & column.notna()).to_numpy().argmax())
+            numbers, day_first, is_either = dates
+    if numbers.isna().any():
+        row = int(numbers.isna().to_numpy().argmax())
         raise DataError(
             f"no time in {place(row)}, column {name!r}: give it one, or take the row out"
         )
-    kind = getattr(found.dtype, "kind", "M")
+    kind = getattr(numbers.dtype, "kind", "M")
     offset = None
     if kind == "m":
-        found = found.dt.total_seconds()
+        numbers = numbers.dt.total_seconds()
         kind = "f"
     if kind in "iufb":
-        values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
+        values = numbers.to_numpy().astype(np.float64 if kind == "f" else np.int64)
     else:
-        found = pandas.to_datetime(found, utc=True).dt.tz_localize(None)
+        numbers = pandas.to_datetime(numbers, utc=True).dt.tz_localize(None)
         try:
-            values = found.dt.as_unit("ns").to_numpy()
+            values = numbers.dt.as_unit("ns").to_numpy()
         except pandas.errors.OutOfBoundsDatetime:  # before 1678 or after 2262
-            values = found.dt.as_unit("us").to_numpy()
+            values = numbers.dt.as_unit("us").to_numpy()
         offset = None if clock else offset_of(column)
         values = values + ahead_of_utc(offset)
     keep_text = (keep_text and (clock or kind == "M")) or hasattr(column.dtype, "tz")

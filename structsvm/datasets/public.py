@@ -74,7 +74,7 @@ class PublicSet:
         if not file.exists():
             logger.info("downloading %s", url)
         try:
-            found = pooch.retrieve(
+            retrieved = pooch.retrieve(
                 url,
                 known_hash=f"sha256:{self.checksums[path]}",
                 fname=file.name,
@@ -92,7 +92,7 @@ class PublicSet:
                 f"{self.repository}/archive/{self.commit}.zip, to be unpacked into "
                 f"{self.folder(data_home) / 'raw'} without its top folder"
             ) from error
-        return Path(found)
+        return Path(retrieved)
 
     def recordings(
         self,

@@ -96,10 +96,12 @@ def diagnose(
     (('scale',), 'x3')
     """
     fitted = fitted_learner(learner, "diagnose")
-    given = [name for name, value in (("ys", ys), ("groups", groups)) if value is not None]
+    without_samples = [
+        name for name, value in (("ys", ys), ("groups", groups)) if value is not None
+    ]
     if Xs is None:
-        if given:
-            raise SettingsError(f"{given[0]} of no samples: give Xs as well")
+        if without_samples:
+            raise SettingsError(f"{without_samples[0]} of no samples: give Xs as well")
         return diagnosis_of(learner)
     if is_prepared(Xs):
         raise SettingsError("give the original samples: prepared ones have lost their scale")
@@ -111,7 +113,7 @@ def diagnose(
     return diagnosis_of(learner, examined)
 
 
-def diagnosis_of(learner: Learner | MetricLearnerCV, given: Examined | None = None) -> Diagnosis:
+def diagnosis_of(learner: Learner | MetricLearnerCV, examined: Examined | None = None) -> Diagnosis:
     """The diagnosis of samples that were checked already."""
     fitted = fitted_learner(learner, "diagnose")
     looked_at: dict[str, Any] = {"fit": fitted}
@@ -120,12 +122,12 @@ def diagnosis_of(learner: Learner | MetricLearnerCV, given: Examined | None = No
         looked_at["metric"] = fitted
         if fitted is not learner and fitted.is_learned:
             looked_at["search"] = learner
-    if given is not None:
-        looked_at["samples"] = given
+    if examined is not None:
+        looked_at["samples"] = examined
         if is_metric:
-            looked_at["distances"] = given
-        if given.has_labels:
-            looked_at["labels"] = given
+            looked_at["distances"] = examined
+        if examined.has_labels:
+            looked_at["labels"] = examined
     checks = [check for check in CHECKS if check.of in looked_at]
     findings: list[Finding] = []
     for check in checks:

@@ -42,8 +42,8 @@ class Examined:
         problem = learner.problem_
         labels = []
         if ys is not None:
-            given = labels_of_each(ys, prepared, problem.traits.words)
-            labels = read_labels(problem, prepared, given)
+            each = labels_of_each(ys, prepared, problem.traits.words)
+            labels = read_labels(problem, prepared, each)
         self.known = divided([known.truth for known in labels])
         # As measured, without gaps: what is made of these has copies and constants of its own.
         self.columns = [filled(sample.X) for sample in measured]

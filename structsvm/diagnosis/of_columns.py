@@ -27,19 +27,19 @@ FEW_OF_VALUES = 5e-3  # and how many of the values are few
 SAME_CORRELATION = 1 - 1e-4  # a correlation from which on two features say the same
 
 
-def scale(given: Examined) -> Found:
+def scale(examined: Examined) -> Found:
     """A feature that decides alone which partition is best, because of its unit."""
-    inputs: Any = given.learner.inputs_
+    inputs: Any = examined.learner.inputs_
     if inputs.features is not None and inputs.features.scaled:
         return
-    squares = sum(((s.X - s.X.mean(axis=0)) ** 2).sum(axis=0) for s in given.prepared)
+    squares = sum(((s.X - s.X.mean(axis=0)) ** 2).sum(axis=0) for s in examined.prepared)
     shares = np.asarray(squares) / max(float(np.sum(squares)), 1e-300)
     largest = int(shares.argmax())
     others = np.delete(shares, largest)
     others = others[others > 0]
     if not others.size or shares[largest] <= max(DOMINATES, TIMES * np.median(others)):
         return
-    name = given.learner.metric_feature_names_[largest]
+    name = examined.learner.metric_feature_names_[largest]
     kind = inputs.standardizer.kind
     scaled = "not scaled" if kind is None else "scaled by " + parameter("standardize", kind)
     yield (
@@ -53,9 +53,9 @@ def scale(given: Examined) -> Found:
     )
 
 
-def spikes(given: Examined) -> Found:
+def spikes(examined: Examined) -> Found:
     """Columns whose variance is that of a few values."""
-    centred = np.vstack([X - np.median(X, axis=0) for X in given.columns])
+    centred = np.vstack([X - np.median(X, axis=0) for X in examined.columns])
     n = int(np.ceil(FEW_OF_VALUES * len(centred)))
     if len(centred) < 2 * n or len(centred) < 100:
         return
@@ -65,31 +65,33 @@ def spikes(given: Examined) -> Found:
     share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
     spiky = np.flatnonzero(share > SPIKY)
     if spiky.size:
-        names = given.column_names[spiky].tolist()
+        names = examined.column_names[spiky].tolist()
         yield (
-            f"{n} of {len(centred)} {given.words.item}s {'makes' if n == 1 else 'make'} most of "
+            f"{n} of {len(centred)} {examined.words.item}s {'makes' if n == 1 else 'make'} most of "
             f"the variance of feature {some_of(names)}: standardised, all other values are small",
             "clip or interpolate the outliers, or use ranks or a robust transformation",
             {"shares": dict(zip(names, share[spiky].tolist(), strict=True))},
         )
 
 
-def codes(given: Examined) -> Found:
+def codes(examined: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    data = [sample.data for sample in given.measured]
-    names = given.column_names.tolist()
-    yield from codes_in(data, names, given.words.item, given.names.__getitem__)
+    data = [sample.data for sample in examined.measured]
+    names = examined.column_names.tolist()
+    yield from codes_in(data, names, examined.words.item, examined.names.__getitem__)
 
 
-def constant(given: Examined) -> Found:
+def constant(examined: Examined) -> Found:
     """Columns that do not vary, in all samples or in many."""
-    flat = np.array([is_constant(X) for X in given.columns])
+    flat = np.array([is_constant(X) for X in examined.columns])
     N = len(flat)
     times = flat.sum(axis=0)
     often = np.flatnonzero(2 * times >= N)
     if often.size:
-        counts = dict(zip(given.column_names[often].tolist(), times[often].tolist(), strict=True))
-        said = [f"{name} in {n} of {given.words.wholes(N)}" for name, n in counts.items()]
+        counts = dict(
+            zip(examined.column_names[often].tolist(), times[often].tolist(), strict=True)
+        )
+        said = [f"{name} in {n} of {examined.words.wholes(N)}" for name, n in counts.items()]
         yield (
             f"constant: feature {some_of(said)}",
             "check whether the sensor was off; what never varies has no influence",
@@ -97,12 +99,12 @@ def constant(given: Examined) -> Found:
         )
 
 
-def copied_features(given: Examined) -> Found:
+def copied_features(examined: Examined) -> Found:
     """Columns that say the same as others."""
-    Z = np.vstack([StandardScaler().fit_transform(X) for X in given.columns])
+    Z = np.vstack([StandardScaler().fit_transform(X) for X in examined.columns])
     with np.errstate(invalid="ignore"):  # of what is constant everywhere
         correlation = np.nan_to_num(np.atleast_2d(np.corrcoef(Z, rowvar=False)))
-    pairs = given.column_names[
+    pairs = examined.column_names[
         np.argwhere(np.triu(np.abs(correlation) > SAME_CORRELATION, 1))
     ].tolist()
     # two categories of one column cannot do otherwise

@@ -17,43 +17,43 @@ SHARED_ITEMS = 8  # consecutive items that two samples must share to have a stre
 SHARED_PART = 0.1  # a part of the shorter sample from which on an overlap is one
 
 
-def copies(given: Examined) -> Found:
+def copies(examined: Examined) -> Found:
     """Samples that are the same, to the last value."""
     places = defaultdict(list)
-    for name, number in zip(given.names, given.numbers.tolist(), strict=True):
+    for name, number in zip(examined.names, examined.numbers.tolist(), strict=True):
         places[number].append(name)
     same = [names for names in places.values() if len(names) > 1]
     if same:
         n = sum(len(names) - 1 for names in same)
         yield (
-            f"{n} of {given.words.wholes(len(given.names))} "
+            f"{n} of {examined.words.wholes(len(examined.names))} "
             f"{'is a copy of another one' if n == 1 else 'are copies of others'}: "
             f"{some_of([' = '.join(names) for names in same])}",
-            f"keep one of each, because a copy counts twice; to weight a {given.words.whole}, use "
-            "sample_weight=",
+            f"keep one of each, because a copy counts twice; to weight a {examined.words.whole}, "
+            "use sample_weight=",
             {"copies": same},
         )
 
 
-def leakage(given: Examined) -> Found:
+def leakage(examined: Examined) -> Found:
     """Samples that were learned from, overlap across groups, or are of too few groups."""
-    data = given.learner.training_data_
-    N = len(given.measured)
-    groups = given.groups
-    words = given.words
-    whole = given.words.whole
-    seen = [given.names[i] for i, sample in enumerate(given.measured) if sample.data in data]
+    data = examined.learner.training_data_
+    N = len(examined.measured)
+    groups = examined.groups
+    words = examined.words
+    whole = examined.words.whole
+    seen = [examined.names[i] for i, sample in enumerate(examined.measured) if sample.data in data]
     # All of them: these are the samples that were learned from, and nothing is held out.
     if 0 < len(seen) < N:
         yield (
-            f"{given.learner.called} was learned from {len(seen)} of these {words.wholes(N)}: "
+            f"{examined.learner.called} was learned from {len(seen)} of these {words.wholes(N)}: "
             f"{some_of(seen)}",
             "evaluate it on the others alone",
             {"learned_from": seen},
         )
     across = [
-        {"first": given.names[a], "second": given.names[b], "share": share}
-        for (a, b), share in _shared_stretches(given).items()
+        {"first": examined.names[a], "second": examined.names[b], "share": share}
+        for (a, b), share in _shared_stretches(examined).items()
         if groups is None or groups[a] != groups[b]
     ]
     if across:
@@ -76,11 +76,11 @@ def leakage(given: Examined) -> Found:
         )
 
 
-def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
+def _shared_stretches(examined: Examined) -> dict[tuple[int, int], float]:
     """The part of the shorter of two samples that is in the other, if it is large."""
-    window = SHARED_ITEMS if given.learner.problem_.traits.contiguous else 1
-    Xs = [sample.X for sample in given.measured]
-    N = len(given.measured)
+    window = SHARED_ITEMS if examined.learner.problem_.traits.contiguous else 1
+    Xs = [sample.X for sample in examined.measured]
+    N = len(examined.measured)
     owners = np.repeat(np.arange(N), [len(X) for X in Xs])
     last = owners[window - 1 :]
     first = owners[: last.size]
@@ -97,7 +97,7 @@ def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     by_pair = {}
     for a, b, shared in sorted(zip(*pairs.coords, pairs.data, strict=True)):
         share = float(shared / min(n[a], n[b]))
-        may_differ = given.numbers[a] != given.numbers[b] or given.groups is not None
+        may_differ = examined.numbers[a] != examined.numbers[b] or examined.groups is not None
         if a < b and may_differ and share >= SHARED_PART:
             by_pair[int(a), int(b)] = share
     return by_pair

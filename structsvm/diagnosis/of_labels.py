@@ -26,14 +26,14 @@ FEWEST_TO_EXCHANGE = 4  # different labellings that can be exchanged often enoug
 FINE = 100  # samples to which recordings are scaled to see whether their labels differ
 
 
-def unrelated_labels(given: Examined) -> Found:
+def unrelated_labels(examined: Examined) -> Found:
     """Labels that explain no feature better than others, which belong to none of the samples."""
-    if not given.known:
+    if not examined.known:
         return
     rng = np.random.default_rng(0)
-    contiguous = given.learner.problem_.traits.contiguous
-    arrays = [given.prepared[i].X for i, _ in given.known]
-    labels: list[Any] = [truth.labels for _, truth in given.known]
+    contiguous = examined.learner.problem_.traits.contiguous
+    arrays = [examined.prepared[i].X for i, _ in examined.known]
+    labels: list[Any] = [truth.labels for _, truth in examined.known]
 
     def moved() -> list[Any]:
         if not contiguous:
@@ -45,11 +45,11 @@ def unrelated_labels(given: Examined) -> Found:
         of_another = np.roll(order, 1)[np.argsort(order)]
         return [_scaled(labels[k], len(X)) for k, X in zip(of_another, arrays, strict=True)]
 
-    where = "shifted in time" if contiguous else f"in another order of {given.words.item}s"
+    where = "shifted in time" if contiguous else f"in another order of {examined.words.item}s"
     others = {f"the same labels {where}": moved}
     different = {_scaled(y, FINE).tobytes() for y in labels}
     if contiguous and len(different) >= max(FEWEST_TO_EXCHANGE, len(labels) / 2):
-        others[f"the labels of other {given.words.whole}s, scaled to its length,"] = exchanged
+        others[f"the labels of other {examined.words.whole}s, scaled to its length,"] = exchanged
     here = _shares(arrays, labels)
     for what, draw in others.items():
         elsewhere = np.array([_shares(arrays, draw()) for _ in range(ROTATIONS)])
@@ -59,8 +59,8 @@ def unrelated_labels(given: Examined) -> Found:
         beaten = float(np.mean(((elsewhere - centre) / spread).max(axis=1) >= score))
         if beaten > BY_CHANCE:
             yield (
-                f"no feature differs between the labelled {given.words.part}s more than by chance: "
-                f"{what} do as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
+                f"no feature differs between the labelled {examined.words.part}s more than by "
+                f"chance: {what} do as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
                 "check that labels and samples belong together and start at the same time, or use "
                 "features that show the changes (docs/features.md)",
                 {"chance": beaten, "explained": float(here.max())},
@@ -81,8 +81,8 @@ def _scaled(labels: Any, T: int) -> Any:
     return runs_of(labels).labels
 
 
-def labels_among_features(given: Examined) -> Found:
+def labels_among_features(examined: Examined) -> Found:
     """Columns that hold the labels: they do not vary within any labelled part."""
-    parts = [(given.columns[i], M) for i, M in given.known]
+    parts = [(examined.columns[i], M) for i, M in examined.known]
     for holding in (labels_in, changes_in):
-        yield from holding(parts, given.column_names.tolist(), given.words)
+        yield from holding(parts, examined.column_names.tolist(), examined.words)

@@ -97,12 +97,12 @@ class Split:
     def test_set(self, k: int) -> TrainingSet:
         return self.held_out.at(self.test(k))
 
-    def learned_without(self, k: int, learner: Any, **given: Any) -> Any:
+    def learned_without(self, k: int, learner: Any, **params: Any) -> Any:
         """The learner, which is cloned, of what fold ``k`` does not hold out."""
         own = clone(learner)
         try:
             with without_warnings(DataWarning, ConvergenceWarning), among():
-                own.fit(self.training[k], **given)
+                own.fit(self.training[k], **params)
         except LearningError as error:
             error.add_note(f"so it is without the {self.words.whole}s of fold {k}")
             raise

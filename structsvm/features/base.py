@@ -161,17 +161,17 @@ def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = Fals
 
 
 def check_features(
-    found: Sequence[Any],
+    features: Sequence[Any],
     Xs: Recordings,
     maker: str,
     words: Words = RECORDINGS,
     gaps: bool = False,
 ) -> list[Floats]:
     """Features of recordings, if a metric can be learned from them."""
-    if len(found) != len(Xs):
-        raise DataError(f"{maker} returned features of {len(found)} of {words.wholes(len(Xs))}")
-    P = np.shape(found[0])[-1] if np.ndim(found[0]) == 2 else 1
-    for i, (F, X) in enumerate(zip(found, Xs, strict=True)):
+    if len(features) != len(Xs):
+        raise DataError(f"{maker} returned features of {len(features)} of {words.wholes(len(Xs))}")
+    P = np.shape(features[0])[-1] if np.ndim(features[0]) == 2 else 1
+    for i, (F, X) in enumerate(zip(features, Xs, strict=True)):
         if np.shape(F) != (len(X), P) or not P:
             raise DataError(
                 words.numbered(i) + f" has {words.items(len(X))}, and {maker} returned features of "
@@ -185,7 +185,7 @@ def check_features(
                 words.numbered(i) + f": {maker} returned {np.asarray(F)[row, column]} as feature "
                 f"{column} of {words.item} {row}: a transformer must return finite numbers"
             )
-    return [np.asarray(F, dtype=np.float64) for F in found]
+    return [np.asarray(F, dtype=np.float64) for F in features]
 
 
 def column_names(input_features: Any, n_features: int) -> list[str]:

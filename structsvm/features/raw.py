@@ -240,12 +240,12 @@ def _features(signal: Floats, starts: Ints, W: int, makers: Sequence[Maker]) -> 
     parts: list[list[Floats]] = [[] for _ in makers]
     for first in range(0, len(starts), step):
         stack = np.moveaxis(views[starts[first : first + step]], 2, 1)
-        for (_, make), found in zip(makers, parts, strict=True):
+        for (_, make), blocks in zip(makers, parts, strict=True):
             values = np.asarray(make(stack), dtype=np.float64)
             if values.shape[:1] != stack.shape[:1] or not np.isfinite(values).all():
                 raise DataError(
                     f"{make!r} returned values of shape {values.shape} for "
                     f"{counted(len(stack), 'window')}: a row of finite numbers is needed for each"
                 )
-            found.append(values.reshape(len(stack), -1))
-    return [np.concatenate(found) for found in parts]
+            blocks.append(values.reshape(len(stack), -1))
+    return [np.concatenate(blocks) for blocks in parts]

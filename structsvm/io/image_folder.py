@@ -106,11 +106,11 @@ def images_of(
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     if masks is not None and not os.path.isdir(masks):
         raise DataError(f"{masks}: no such folder")
-    found = list[tuple[Path, Path | None]]()
+    pairs = list[tuple[Path, Path | None]]()
     for path in map(Path, paths):
         files, beside = _images_of(path)
-        found += [(file, beside if masks is None else Path(masks)) for file in files]
-    return found
+        pairs += [(file, beside if masks is None else Path(masks)) for file in files]
+    return pairs
 
 
 def read_in_time(
@@ -122,15 +122,15 @@ def read_in_time(
     fewest: int = 1,
 ) -> list[LabelledImage]:
     """Read images; some of them, and so many at least, if there is an ``end``."""
-    found: dict[int, LabelledImage] = {}
+    images: dict[int, LabelledImage] = {}
     doubts = list[str]()
     for i, (file, folder) in in_time("images", asked, end, fewest):
-        found[i], doubt = _read(file, folder, need_labels, missing, max_pixels)
+        images[i], doubt = _read(file, folder, need_labels, missing, max_pixels)
         doubts += [doubt] if doubt else []
     if doubts:
         more = f"; so it is in {len(doubts) - 1} more" if len(doubts) > 1 else ""
         warn(doubts[0] + more)
-    return [found[i] for i in sorted(found)]
+    return [images[i] for i in sorted(images)]
 
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:

@@ -226,14 +226,12 @@ def _marks_of(
     """Read the labels of each recording, or of some, from a file, or from those of a folder."""
     if is_of_each_folder(path):
         return _with_boundaries(path, _marks_of_folders(recordings, path, chosen), chosen)
-    labels_known = set(chain.from_iterable(_names(one) for one in recordings))
+    names = set(chain.from_iterable(_names(one) for one in recordings))
     marks: dict[str, tuple[Path, list[Interval], set[str]]] = {}
     files = label_files(path)
     for file in files:
         below = Path() if file == path else file.parent.relative_to(path)
-        read = read_rows(
-            LabelFile(file, chosen, labels_known), ("subject", "annotator"), len(files) == 1
-        )
+        read = read_rows(LabelFile(file, chosen, names), ("subject", "annotator"), len(files) == 1)
         for own, (rows, sought) in read.items():
             is_of_file = own == printable(file.stem)
             name = spelled((below / own).as_posix() if is_of_file else own)
@@ -284,10 +282,8 @@ def _marks_of_folders(
     marks: list[Marks] = []
     for file, some in of_each.items():
         assert file is not None
-        known_names = set(chain.from_iterable(_names(one) for one in some))
-        read = read_rows(
-            LabelFile(file, chosen, known_names), ("subject", "annotator"), alone=False
-        )
+        names_here = set(chain.from_iterable(_names(one) for one in some))
+        read = read_rows(LabelFile(file, chosen, names_here), ("subject", "annotator"), alone=False)
         whole = read.get(printable(file.stem), ([], set[str]()))
         with about(file):
             parts = _by_time(whole[0], some) if len(read) == 1 and whole[0] else {}

@@ -133,13 +133,13 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     )
     n_lines = len(frame) + written.has_header
     if may_be_short or len(lines) != n_lines:  # the latter for cells of several lines
-        found = list(written.rows(text))
-        lines = [line for line, _ in found]
-        rows_of = found[written.has_header :]
+        all_rows = list(written.rows(text))
+        lines = [line for line, _ in all_rows]
+        rows_of = all_rows[written.has_header :]
         short = next((line for line, row in rows_of if len(row) < len(names)), None)
         if may_be_short and short is not None and not as_text:
-            (above, _), (_, names), *_ = found
-            is_title = label in names and all(len(row) == len(names) for _, row in found[1:])
+            (above, _), (_, names), *_ = all_rows
+            is_title = label in names and all(len(row) == len(names) for _, row in all_rows[1:])
             hint = "; " + parameter("skip_lines", [above]) + ABOVE_HEADER
             raise DataError(
                 f"cannot be read: line {short} has fewer columns than the first"

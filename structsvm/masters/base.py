@@ -83,8 +83,8 @@ class WorkingSet:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes, which does without the labellings."""
-        held = {name: getattr(self, name) for name in self._room}
-        return held | {"labellings": as_objects(self._labellings)}
+        arrays = {name: getattr(self, name) for name in self._room}
+        return arrays | {"labellings": as_objects(self._labellings)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold the cuts of another working set and nothing else."""
@@ -108,13 +108,13 @@ class WorkingSet:
     def add(self, cuts: Iterable[Cut]) -> int:
         """Add the cuts that are not here yet; how many were new."""
         before = len(self)
-        known = set(self._keys)
+        keys = set(self._keys)
         for cut in cuts:
             key = hash((cut.group, cut.intercept, cut.slope.tobytes()))
             n = len(self)
-            if key in known:
+            if key in keys:
                 continue
-            known.add(key)
+            keys.add(key)
             if n == self._room["groups"].size:
                 for name, array in self._room.items():
                     shape = max(16, n + n // 2), *array.shape[1:]
@@ -130,13 +130,13 @@ class WorkingSet:
 
     def active(self, multipliers: Floats) -> list[tuple[float, Cut]]:
         """The cuts whose multiplier is more than what the accuracy of a solver leaves, with it."""
-        found = []
+        active = []
         for c in np.flatnonzero(multipliers > ACTIVE * float(multipliers.max(initial=0.0))):
-            known = self._labellings[c]  # without their slopes then, which may take gigabytes
-            slope = self.slopes[c].copy() if known is None else np.empty(0)
-            cut = Cut(int(self.groups[c]), float(self.intercepts[c]), slope, known)
-            found.append((float(multipliers[c]), cut))
-        return found
+            labellings = self._labellings[c]  # without their slopes then, which may take gigabytes
+            slope = self.slopes[c].copy() if labellings is None else np.empty(0)
+            cut = Cut(int(self.groups[c]), float(self.intercepts[c]), slope, labellings)
+            active.append((float(multipliers[c]), cut))
+        return active
 
     def retire(self, multipliers: Floats, max_idle: int) -> int:
         """Note the multipliers; drop the cuts without one ``max_idle`` times running; how many."""
@@ -170,10 +170,10 @@ class WorkingSet:
         intercept = float(weights @ self.intercepts[which])
         slope = weights @ self.slopes[which]
         parts = [self._labellings[k] for k in which]
-        found: list[Labelling] = []
+        merged: list[Labelling] = []
         for part, weight in zip(parts, weights.tolist(), strict=True):
-            found += ((i, kept, loss, weight * share) for i, kept, loss, share in part or ())
-        labellings = None if None in parts else tuple(found)
+            merged += ((i, kept, loss, weight * share) for i, kept, loss, share in part or ())
+        labellings = None if None in parts else tuple(merged)
         return Cut(int(self.groups[which[0]]), intercept, slope, labellings)
 
     def _keep(self, which: NDArray[np.intp]) -> None:
@@ -191,10 +191,10 @@ class WorkingSet:
 
 def as_objects(items: Sequence[Any]) -> NDArray[Any]:
     """A vector of objects, whatever they are."""
-    found = np.empty(len(items), dtype=object)
+    vector = np.empty(len(items), dtype=object)
     for place, item in enumerate(items):
-        found[place] = item
-    return found
+        vector[place] = item
+    return vector
 
 
 @dataclass(frozen=True, eq=False)

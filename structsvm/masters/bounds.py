@@ -104,12 +104,12 @@ def _most(
     positive and raises it where it is negative; of anything else nothing is known there.
     """
     if isinstance(space, Product):
-        found = []
+        means = []
         blocks = zip(space.factors, space.split(error), space.split(slope), strict=True)
         for factor, wrong, part in blocks:
-            found.append(_most(wrong, part, factor, omega, at))
+            means.append(_most(wrong, part, factor, omega, at))
             at += part.size
-        return np.concatenate(found)
+        return np.concatenate(means)
     if isinstance(space, Nonnegative):
         return error
     if isinstance(space, PSD):
@@ -129,11 +129,11 @@ def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
     B, w, constraints = risk.space.variable()
     constraints = [*constraints, *risk.further_constraints(B)]
     objective = risk.regularizer.as_cvxpy(B, w, risk.space) + slope @ w
-    found = _proof(cp.Problem(cp.Minimize(objective), constraints))
-    size = abs(offset) + abs(found.bound)
+    proved = _proof(cp.Problem(cp.Minimize(objective), constraints))
+    size = abs(offset) + abs(proved.bound)
     if risk.constraints is None:
-        return offset + found.bound - ROUNDING * size
-    return offset + found.bound - KEPT * (size + found.weight)
+        return offset + proved.bound - ROUNDING * size
+    return offset + proved.bound - KEPT * (size + proved.weight)
 
 
 def dual_bound(problem: cp.Problem) -> float:
@@ -171,5 +171,5 @@ def proved_bound(data: Mapping[str, Any], offset: float, y: Floats, z: Floats) -
     units = units_of(program)
     z_of_units = z * units.rows / units.objective
     box = units.box(box_of(program))
-    found = proof(units.scaled(program), y / units.columns, z_of_units, box)
-    return found.times(units.objective).bound
+    proved = proof(units.scaled(program), y / units.columns, z_of_units, box)
+    return proved.times(units.objective).bound

@@ -48,8 +48,8 @@ class ConicProgram:
     @property
     def data(self) -> dict[str, Any]:
         """As Clarabel takes it."""
-        given = {"c": self.q, "A": sp.csc_array(self.A), "b": self.b, "dims": self.dims}
-        return given | ({"P": sp.csc_array(self.P)} if self.P.nnz else {})
+        data = {"c": self.q, "A": sp.csc_array(self.A), "b": self.b, "dims": self.dims}
+        return data | ({"P": sp.csc_array(self.P)} if self.P.nnz else {})
 
     @property
     def n_plain(self) -> int:
@@ -59,7 +59,7 @@ class ConicProgram:
     @cached_property
     def blocks(self) -> list[tuple[str, int, int]]:
         """Kind, first row and number of rows of every cone but the first two."""
-        found = []
+        blocks = []
         at = self.n_plain
         sizes = [("soc", int(n)) for n in self.dims.soc]
         sizes += [("psd", int(n) * (int(n) + 1) // 2) for n in self.dims.psd]
@@ -67,9 +67,9 @@ class ConicProgram:
         sizes += [("power", 3) for _ in self.dims.p3d]
         sizes += [("power", len(powers) + 1) for powers in getattr(self.dims, "pnd", ())]
         for kind, size in sizes:
-            found.append((kind, at, size))
+            blocks.append((kind, at, size))
             at += size
-        return found
+        return blocks
 
     @cached_property
     def entries(self) -> tuple[Ints, Ints, Floats]:
@@ -86,15 +86,15 @@ class ConicProgram:
     @cached_property
     def groups(self) -> Ints:
         """A number for each row, the same within a cone, (m,)."""
-        found = np.arange(self.b.size)
+        numbers = np.arange(self.b.size)
         for _, first, size in self.blocks:
-            found[first : first + size] = first
-        return found
+            numbers[first : first + size] = first
+        return numbers
 
     @cached_property
     def curvature(self) -> Floats:
         """``k`` with ``d'Pd >= sum_j k_j d_j^2`` for every ``d``, (n,); 0 where none is known."""
-        found = np.maximum(self.P.diagonal(), 0.0)
+        curvature = np.maximum(self.P.diagonal(), 0.0)
         for members in self.bends:
             part = self.P[members][:, members].toarray()
             least = 1e-8 * float(np.trace(part)) / members.size
@@ -102,8 +102,8 @@ class ConicProgram:
                 np.linalg.cholesky(part - 2.0 * least * np.eye(members.size))
             except np.linalg.LinAlgError:
                 least = 0.0
-            found[members] = least
-        return np.asarray(found)
+            curvature[members] = least
+        return np.asarray(curvature)
 
     @cached_property
     def bends(self) -> list[Ints]:
@@ -154,9 +154,9 @@ def _with_inserted(A: Any, at: int, rows: Any) -> Any:
 
 
 def _with_more(dims: Any, n: int) -> Any:
-    found = copy.copy(dims)
-    found.nonneg = int(found.nonneg) + n
-    return found
+    more = copy.copy(dims)
+    more.nonneg = int(more.nonneg) + n
+    return more
 
 
 def diagonal_of(size: int) -> Ints:

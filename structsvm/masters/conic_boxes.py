@@ -23,8 +23,8 @@ def box_of(program: ConicProgram) -> tuple[Floats, Floats]:
     s_high = np.full(m, np.inf)
     s_low[: program.n_plain] = 0.0
     s_high[: int(program.dims.zero)] = 0.0
-    known = -1
-    while known < (known := int(np.isfinite([*low, *high]).sum())):
+    n_finite = -1
+    while n_finite < (n_finite := int(np.isfinite([*low, *high]).sum())):
         ends = np.stack([a * low[j], a * high[j]])
         least = _Sums(i, ends.min(axis=0), m)
         most = _Sums(i, ends.max(axis=0), m)

@@ -86,20 +86,20 @@ def proof(
     if not max(np.abs(y).max(initial=0.0), np.abs(z).max(initial=0.0)) < LARGEST:
         return NOTHING
     slacks = program.b - program.A @ y
-    held = z.copy()
+    rounded = z.copy()
     unequal = slice(int(program.dims.zero), program.n_plain)
-    held[unequal] = np.where(slacks[unequal] > z[unequal], 0.0, z[unequal])
+    rounded[unequal] = np.where(slacks[unequal] > z[unequal], 0.0, z[unequal])
     terms = np.concatenate([[program.offset], program.q * y, 0.5 * y * (program.P @ y)])
     enough = float(terms.sum()) - close * float(np.abs(terms).sum())
-    found = _Dual(program, box, y, z).proof()
-    for start in (held, z):
-        if not found.bound >= enough:
-            found = max(found, _Dual(program, box, y, start).best(enough), key=_bound_of)
-    return found
+    best = _Dual(program, box, y, z).proof()
+    for start in (rounded, z):
+        if not best.bound >= enough:
+            best = max(best, _Dual(program, box, y, start).best(enough), key=_bound_of)
+    return best
 
 
-def _bound_of(found: Proof) -> float:
-    return found.bound
+def _bound_of(proved: Proof) -> float:
+    return proved.bound
 
 
 class _Dual:
@@ -125,10 +125,10 @@ class _Dual:
 
     def best(self, enough: float) -> Proof:
         """The best bound of all corrections, or the first that is enough."""
-        found = NOTHING
+        best = NOTHING
         for _ in range(STEPS):
-            found = max(found, self.proof(), key=_bound_of)
-            if found.bound >= enough:
+            best = max(best, self.proof(), key=_bound_of)
+            if best.bound >= enough:
                 break
             wanted = (self.program.curvature == 0) & (np.abs(self.r) > self.slips)
             if not (wanted.any() and np.isfinite(self.terms).all()):
@@ -137,8 +137,8 @@ class _Dual:
                 break
             self._look()
         else:
-            found = max(found, self.proof(), key=_bound_of)
-        return found
+            best = max(best, self.proof(), key=_bound_of)
+        return best
 
     # ---- the bound
 
@@ -149,15 +149,15 @@ class _Dual:
         boxed = np.isfinite(low) & np.isfinite(high) & ~bends
         r = self.r
         slips = self.slips
-        held = ((r >= slips) & np.isfinite(low)) | ((r <= -slips) & np.isfinite(high))
-        held &= ~(bends | boxed)
+        is_bounded = ((r >= slips) & np.isfinite(low)) | ((r <= -slips) & np.isfinite(high))
+        is_bounded &= ~(bends | boxed)
         while True:
-            loose = ~(bends | boxed | held)
+            loose = ~(bends | boxed | is_bounded)
             error, extra, left = self._moved(np.where(loose, np.abs(r), 0.0) + slips, loose)
-            unsure = held & (np.abs(r) < error)
+            unsure = is_bounded & (np.abs(r) < error)
             if not unsure.any():
                 break
-            held &= ~unsure
+            is_bounded &= ~unsure
         rounding = np.maximum(EXACT * self.terms, 2.0 * slips)
         rounding = np.maximum(rounding, 8 * EPS * float(self.terms.max(initial=0.0)))
         if (left & (np.abs(r) > rounding)).any():
@@ -168,10 +168,10 @@ class _Dual:
         extra += float(((np.abs(r[bends]) + error[bends]) ** 2 / (2.0 * k)).sum())
         extra += float((error[bends] * np.abs(at)).sum())
         extra += float((error[boxed] * np.maximum(np.abs(low), np.abs(high))[boxed]).sum())
-        end = np.where(r > 0, low, high)[held]
-        extra += float((error[held] * np.abs(end)).sum())
+        end = np.where(r > 0, low, high)[is_bounded]
+        extra += float((error[is_bounded] * np.abs(end)).sum())
         ends = np.minimum(r[boxed] * low[boxed], r[boxed] * high[boxed])
-        linear = np.concatenate([r[bends] * at, ends, r[held] * end])
+        linear = np.concatenate([r[bends] * at, ends, r[is_bounded] * end])
         return self._bound(linear, extra, bool(left.any()))
 
     def _bound(self, linear: Floats, cost: float, is_conditional: bool) -> Proof:
@@ -264,10 +264,10 @@ class _Dual:
 
     @property
     def _crossed(self) -> Bools:
-        found = np.zeros(self.r.size, dtype=bool)
+        is_crossed = np.zeros(self.r.size, dtype=bool)
         for members in self.program.bends:
-            found[members] = True
-        return found
+            is_crossed[members] = True
+        return is_crossed
 
 
 def _least_change(B: Any, r: Floats) -> Floats:

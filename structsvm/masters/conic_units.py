@@ -70,9 +70,9 @@ def columns_of(program: ConicProgram, groups: Ints, b: Floats) -> Floats:
         while True:
             is_known = np.isfinite(u)
             at = levels.copy()
-            known = is_known[column]
-            np.maximum.at(at, row[known], size[known] * u[column[known]])
-            said = ~known & (at[row] > 0)
+            is_sized = is_known[column]
+            np.maximum.at(at, row[is_sized], size[is_sized] * u[column[is_sized]])
+            said = ~is_sized & (at[row] > 0)
             if not said.any():
                 return
             np.minimum.at(u, column[said], at[row[said]] / size[said])
@@ -104,8 +104,8 @@ def _most_of_others(rows: Ints, terms: Floats, n: int) -> Floats:
     last = order[ends]
     second = order[np.maximum(ends - 1, 0)]
     is_last = np.arange(rows.size) == last
-    found = np.where(is_last, terms[second], terms[last])
-    return np.where(is_last & (rows[second] != rows), 0.0, found)
+    largest = np.where(is_last, terms[second], terms[last])
+    return np.where(is_last & (rows[second] != rows), 0.0, largest)
 
 
 def units_for(program: ConicProgram, columns: Floats) -> Units:

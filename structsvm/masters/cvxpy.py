@@ -65,11 +65,11 @@ SMALLEST = 1e-3
 
 def sizes_of(variables: Iterable[cp.Variable]) -> dict[int, Floats]:
     """The size of each entry of variables that have values; small ones count for more."""
-    found = {}
+    sizes = {}
     for variable in variables:
         value = np.abs(np.asarray(variable.value, dtype=np.float64))
-        found[id(variable)] = np.maximum(value, SMALLEST * value.max(initial=0.0))
-    return found
+        sizes[id(variable)] = np.maximum(value, SMALLEST * value.max(initial=0.0))
+    return sizes
 
 
 def broken_by(constraints: Sequence[cp.Constraint]) -> tuple[float, list[Any]]:
@@ -95,10 +95,10 @@ def size_of_constraint(constraint: cp.Constraint, sizes: Mapping[int, Any]) -> A
     """Size of each entry of an inequality or an equality; the largest one of a cone."""
     from cvxpy.constraints import Equality, Inequality
 
-    found = [size_of(arg, sizes) for arg in constraint.args]
+    argument_sizes = [size_of(arg, sizes) for arg in constraint.args]
     if isinstance(constraint, Inequality | Equality):
-        return np.maximum(found[0], found[1])
-    return max(float(np.max(one, initial=0.0)) for one in found)
+        return np.maximum(argument_sizes[0], argument_sizes[1])
+    return max(float(np.max(one, initial=0.0)) for one in argument_sizes)
 
 
 def violation(amount: Any, size: Any) -> float:
@@ -226,8 +226,8 @@ def solve_in_units(problem: cp.Problem, room: float = 0.0) -> bool:
         return False
     program = ConicProgram.of(data, 0.0)
     units = units_of(program)
-    given = units.scaled(program).with_room(room).data
-    raw = chain.solver.solve_via_data(given, False, False, dict(PRECISE_OPTIONS["CLARABEL"]))
+    scaled = units.scaled(program).with_room(room).data
+    raw = chain.solver.solve_via_data(scaled, False, False, dict(PRECISE_OPTIONS["CLARABEL"]))
     if str(raw.status) != "Solved":
         return False
     answer = SimpleNamespace(

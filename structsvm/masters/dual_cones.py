@@ -66,9 +66,9 @@ def _root_of_semidefinite(z: Floats) -> Any:
     values, vectors = np.linalg.eigh((to_matrix @ z[places]).reshape(order, order))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     whole = to_matrix.T @ (np.kron(root, root) @ to_matrix.toarray())
-    found = np.empty_like(whole)
-    found[np.ix_(places, places)] = whole
-    return found
+    scaled = np.empty_like(whole)
+    scaled[np.ix_(places, places)] = whole
+    return scaled
 
 
 def _along_exponential(z: Floats) -> Any:

@@ -93,10 +93,10 @@ class NewtonMaster(Master):
         if request.proximal is not None:
             omega = request.proximal.added_to(omega)
         restricted = _Restricted(cuts, risk.space, omega)
-        found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
-        if not found.relative_gap <= acceptable(request.tol):
-            raise MasterError(f"newton stalled at a relative gap of {found.relative_gap:.1g}")
-        return MasterSolution(found.projection.w, found.alpha, "newton", is_projected=True)
+        solution = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
+        if not solution.relative_gap <= acceptable(request.tol):
+            raise MasterError(f"newton stalled at a relative gap of {solution.relative_gap:.1g}")
+        return MasterSolution(solution.projection.w, solution.alpha, "newton", is_projected=True)
 
     def _proximal_point(
         self, risk: Regularized, cuts: WorkingSet, omega: Quadratic, request: Request
@@ -116,9 +116,9 @@ class NewtonMaster(Master):
             # Of multipliers that are equally good, interior points find those that are feasible
             # for the trace by itself.
             near = _Restricted(cuts, risk.space, Proximal(w, weight).added_to(omega), few=0)
-            found = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
-            alpha = found.alpha
-            v = found.projection.w
+            solution = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
+            alpha = solution.alpha
+            v = solution.projection.w
             value = risk.penalty(v) + float(cuts.group_values(v).sum())
             if value < upper:
                 upper, w = value, v
@@ -133,7 +133,7 @@ class NewtonMaster(Master):
             if gap <= request.tol or idle >= PATIENCE:
                 break
             # Where rounding keeps a subproblem from being solved, a looser bond would be worse.
-            weight *= 0.1 if found.relative_gap <= max(request.tol, 0.1 * gap) else 10.0
+            weight *= 0.1 if solution.relative_gap <= max(request.tol, 0.1 * gap) else 10.0
         if not gap <= acceptable(request.tol):
             raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
         return MasterSolution(w, multipliers, "proximal newton")

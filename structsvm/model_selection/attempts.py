@@ -68,7 +68,7 @@ def try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
     if sees not in fold.untrained:
         fold.untrained[sees] = _closed_form("untrained", train)
     untrained = fold.untrained[sees]
-    found = []
+    trials = []
     for c in asked:
         if c.has_path:
             return _try_path([*asked.values()], train, untrained, seen, fold)
@@ -76,8 +76,8 @@ def try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
         name = str(asked[c].closed_form)
         shrinkage = asked[c].shrinkage
         metric = untrained if name == "untrained" else _closed_form(name, train, shrinkage)
-        found.append(fold.trial_of(metric, seen, time.perf_counter() - start))
-    return found
+        trials.append(fold.trial_of(metric, seen, time.perf_counter() - start))
+    return trials
 
 
 def _try_path(

@@ -22,15 +22,15 @@ def candidates_among(
     if isinstance(candidates, Mapping):
         asked: list[Any] = [Method(name, learner) for name, learner in candidates.items()]
         candidates = asked if "untrained" in candidates else [*asked, "untrained"]
-    known = {name: menu.of_metric(name, name) for name in (*KINDS, *NAMES)}
-    known |= {method.name: method for method in menu.candidates}
+    by_name = {name: menu.of_metric(name, name) for name in (*KINDS, *NAMES)}
+    by_name |= {method.name: method for method in menu.candidates}
     names: list[str] = []
     order: list[Method] = []
     for c in dict.fromkeys(candidates):
-        method = known.get(c) if isinstance(c, str) else c
+        method = by_name.get(c) if isinstance(c, str) else c
         if not isinstance(method, Method) or not isinstance(method.learner, Learner):
             raise SettingsError(
-                f"there is no candidate {c!r} for these data; there are {', '.join(known)}, and "
+                f"there is no candidate {c!r} for these data; there are {', '.join(by_name)}, and "
                 "learners by name, candidates={'mine': MetricLearner(...)}"
             )
         if method.name in names:

@@ -80,12 +80,12 @@ class Fold:
     @cached_property
     def counts(self) -> list[int | None] | None:
         """The true numbers of clusters, as far as they are known and the oracle takes a number."""
-        found: list[int | None] = []
+        counts: list[int | None] = []
         for sample, known in zip(self.test.samples, self.test.labels, strict=True):
             whole = known.truth is not None
             K = count_of_truth(self.test.problem, sample, known.truth) if whole else None
-            found.append(K if whole else known.constraint.n_clusters)
-        return None if all(K is None for K in found) else found
+            counts.append(K if whole else known.constraint.n_clusters)
+        return None if all(K is None for K in counts) else counts
 
     @cached_property
     def names(self) -> Sequence[NDArray[Any]] | None:
@@ -138,8 +138,10 @@ class Fold:
             ]
         asked = list(zip(each, samples, counts, priced, strict=True))
         counted = [with_count(problem, *one) for one in stage("partitioning into as many", asked)]
-        found = [one or other for one, other in zip(priced, counted, strict=True)]
-        return self.trial([found, counted], names_in(found, samples, states), seconds, **about)
+        partitions = [one or other for one, other in zip(priced, counted, strict=True)]
+        return self.trial(
+            [partitions, counted], names_in(partitions, samples, states), seconds, **about
+        )
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that failed after it was tried from ``start``."""

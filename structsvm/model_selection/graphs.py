@@ -36,12 +36,12 @@ class Graphs(Menu):
         nodes = sum(sample.n_samples for sample in samples)
         cost = QUICK_COST * nodes / QUICK_NODES
         regions = learner_named("region-forest", self.problem)
-        found = [Method("region-forest", regions, cost)]
+        methods = [Method("region-forest", regions, cost)]
         if all(sample.side.image is not None for sample in samples):
             pixels = learner_named("pixel-forest", self.problem)
             n_pixels = sum(sample.side.regions.size for sample in samples)
-            found.append(Method("pixel-forest", pixels, QUICK_COST * n_pixels / QUICK_PIXELS))
-        return found
+            methods.append(Method("pixel-forest", pixels, QUICK_COST * n_pixels / QUICK_PIXELS))
+        return methods
 
     @property
     def first(self) -> Method:
@@ -53,11 +53,11 @@ class Graphs(Menu):
     def candidates(self) -> list[Method]:
         """Metrics; where labels are names that graphs share, also with scores, and the forest."""
         quick = [method for method in self.others if method.quick]
-        found = [*self.named_metrics, *quick]
+        methods = [*self.named_metrics, *quick]
         if quick and self.features is None and len(self.data) >= FEWEST_SCORED:
             scores = self.scaled(Union(Columns(), RegionScores()))
-            found[:0] = [  # on few images the start of learning is no worse than what is learned
+            methods[:0] = [  # on few images the start of learning is no worse than what is learned
                 self.of_metric("scores-untrained", "untrained", features=scores),
                 self.of_metric("scores-full", "full", features=scores),
             ]
-        return found
+        return methods

@@ -50,7 +50,7 @@ LEARNERS: Mapping[str, Callable[..., Learner]] = {
 def learner_named(name: str, problem: PartitionProblem, **settings: Any) -> Learner:
     """The learner of a name, with those of the settings that it has."""
     learner = LEARNERS[name](problem=problem)
-    known = learner.get_params(deep=False)
-    given = {k: value for k, value in settings.items() if k in known and value is not None}
-    learner.set_params(**given)
+    params = learner.get_params(deep=False)
+    chosen = {k: value for k, value in settings.items() if k in params and value is not None}
+    learner.set_params(**chosen)
     return learner

@@ -86,24 +86,24 @@ class Recordings(Menu):
         slow = times * min(1.0, AT_LEAST + size / USUAL)
         full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
         equal = learner_named("equal-segments", self.problem)
-        found = [Method("equal-segments", equal, 0.2)] if full else []
+        methods = [Method("equal-segments", equal, 0.2)] if full else []
         if isinstance(self.like, ScoreLearner):  # what people set by hand
             classes = self.like.classes
             made = [learner_named(name, self.problem, classes=classes) for name in OF_SCORES]
-            found += map(Method, OF_SCORES, made)
+            methods += map(Method, OF_SCORES, made)
         for name, cost in COSTS.items():
             cost *= slow if name == "boosting" else times
             if named:
                 frames = learner_named(f"frame-{name}", self.problem, features=context)
-                found.append(Method(f"frame-{name}", self.scaled(frames), cost))
+                methods.append(Method(f"frame-{name}", self.scaled(frames), cost))
             if full and name != "lda":
                 cost = cost if name == "logistic" else cost / 2
                 boundaries = learner_named(f"boundary-{name}", self.problem)
-                found.append(Method(f"boundary-{name}", self.scaled(boundaries), cost))
+                methods.append(Method(f"boundary-{name}", self.scaled(boundaries), cost))
         if named:
             segmenter = learner_named(STATES, self.problem, features=context)
-            found.append(Method(STATES, self.scaled(segmenter), 6.0 * slow))
-        return found
+            methods.append(Method(STATES, self.scaled(segmenter), 6.0 * slow))
+        return methods
 
     @property
     def first(self) -> Method:
@@ -117,11 +117,11 @@ class Recordings(Menu):
 
     def _segmenters(self, default: Method) -> list[Method]:
         """The segmenter of states, one that is learned sooner, and one that is scaled otherwise."""
-        found = [default, replace(self._quick_states(), cost=default.cost / 3)]
+        methods = [default, replace(self._quick_states(), cost=default.cost / 3)]
         if self.metric["standardize"] == "auto":
             over_all = clone(default.learner).set_params(standardize="training")
-            found.append(Method(STATES_AS_TRAINED, over_all, default.cost / 2))
-        return found
+            methods.append(Method(STATES_AS_TRAINED, over_all, default.cost / 2))
+        return methods
 
     def _quick_states(self) -> Method:
         features = _context(self.features)
@@ -154,36 +154,38 @@ class Recordings(Menu):
         """
         tuned = [method for method in self.named_metrics if not method.learner.is_learned]
         learned = [method for method in self.named_metrics if method.learner.is_learned]
-        known = {method.name: method for method in self.others}
-        fitted = [known[name] for name in CHOSEN_FROM if name in known]
+        methods = {method.name: method for method in self.others}
+        fitted = [methods[name] for name in CHOSEN_FROM if name in methods]
         by_name = []
-        if STATES in known and self.question is None:
-            by_name = self._segmenters(known[STATES])
+        if STATES in methods and self.question is None:
+            by_name = self._segmenters(methods[STATES])
         others = [m for m in fitted if m.name != STATES]
         if self._has_context:
             few = len(self.data) < FEWEST_SCORED
             scored = []
             if not by_name and not few:
-                scored = [*self._with_scores(known), *self._with_boundaries(known)]
+                scored = [*self._with_scores(methods), *self._with_boundaries(methods)]
             if self.question is None or not scored:
                 scored += self._with_context([method.name for method in learned])
             learned = [*scored, *self._closed_forms()]
-        found = [*by_name, *learned, *others, *tuned]
+        in_order = [*by_name, *learned, *others, *tuned]
         if getattr(self.problem, "missing", "error") != "mask":
-            return found
-        stages = [getattr(method.learner, "features", None) for method in found]
-        return [m for m, stage in zip(found, stages, strict=True) if not stage or stage.takes_gaps]
+            return in_order
+        stages = [getattr(method.learner, "features", None) for method in in_order]
+        return [
+            m for m, stage in zip(in_order, stages, strict=True) if not stage or stage.takes_gaps
+        ]
 
     def _with_scores(self, classifiers: dict[str, Method]) -> list[Method]:
         """Learned metrics of what classifiers say of states beside lags."""
-        found = []
+        methods = []
         for name, needs, kinds in SCORED:
             if needs <= set(classifiers):
                 sees = self.scaled(Union(Lags(), *(kind() for kind in kinds)))
                 cost = sum(classifiers[need].cost for need in needs)
-                given: dict[str, Any] = {"features": sees, "lams": STRONGEST}
-                found.append(self.of_metric(f"{name}-diagonal", "diagonal", cost, **given))
-        return found
+                settings: dict[str, Any] = {"features": sees, "lams": STRONGEST}
+                methods.append(self.of_metric(f"{name}-diagonal", "diagonal", cost, **settings))
+        return methods
 
     def _with_boundaries(self, classifiers: dict[str, Method]) -> list[Method]:
         """A learned metric, and OLDA, of what classifiers say of boundaries beside context."""
@@ -203,20 +205,20 @@ class Recordings(Menu):
     def _with_context(self, kinds: list[str]) -> list[Method]:
         """Learned metrics of lags, of columns alone, and of moments."""
         lags = self.scaled(Lags())
-        found = []
+        methods = []
         for kind in kinds:
-            given: dict[str, Any] = {"features": lags}
+            settings: dict[str, Any] = {"features": lags}
             cost = 0.5
             if kind == "full":
                 # All lags take twice as long, for about the same loss on people held out.
                 components = self.scaled(Chain(Lags(), Components()))
-                given = {"features": components, "standardize": None, "lams": STRONG}
+                settings = {"features": components, "standardize": None, "lams": STRONG}
                 cost = 0.75
-            found.append(self.of_metric(f"lags-{kind}", kind, cost, **given))
-        found += [self.of_metric(kind, kind) for kind in kinds]
+            methods.append(self.of_metric(f"lags-{kind}", kind, cost, **settings))
+        methods += [self.of_metric(kind, kind) for kind in kinds]
         # Changes of spread and shape, which no mean of columns or lags shows.
         moments = self.scaled(HermiteMoments())
-        return [*found, self.of_metric("moments-diagonal", "diagonal", features=moments)]
+        return [*methods, self.of_metric("moments-diagonal", "diagonal", features=moments)]
 
 
 def _context(features: RecordingTransformer | None) -> RecordingTransformer | None:
@@ -236,5 +238,5 @@ def _context(features: RecordingTransformer | None) -> RecordingTransformer | No
 
 def _is_full(y: Any, T: int) -> bool:
     vector = labels_of_items(y, T)
-    known = vector is None or not unknown_labels(vector).any()
-    return getattr(y, "labels", y) is not None and known
+    is_labelled = vector is None or not unknown_labels(vector).any()
+    return getattr(y, "labels", y) is not None and is_labelled

@@ -266,31 +266,33 @@ class MetricLearnerCV(ProblemParameters):
             if before.part == own:
                 saved.models |= before.models
         self._saved = saved
-        found = HeldOut.of(split, candidates, settings, clock, saved)
-        best = found.best
+        results = HeldOut.of(split, candidates, settings, clock, saved)
+        best = results.best
         usable = {
-            c.name for j, c in enumerate(found.tried) if not np.isnan(found.criterion[:, j]).any()
+            c.name
+            for j, c in enumerate(results.tried)
+            if not np.isnan(results.criterion[:, j]).any()
         }
         # A metric that becomes zero is left to ``cv_results_``, unless no other one was learned.
-        none = not usable & {c.name for c in found.tried if c.has_path}
+        none = not usable & {c.name for c in results.tried if c.has_path}
         failed: dict[str, str] = {}
-        for candidate, trials in found.tried.items():
+        for candidate, trials in results.tried.items():
             for trial in trials:
                 if trial.refused or (none and trial.failure):
                     failed.setdefault(candidate.name, trial.failure)
         for name, why in failed.items():
             warn(f"{name} is not compared: {why}")
-        self.verdict_ = found.verdict
+        self.verdict_ = results.verdict
         self.best_candidate_ = best.name
         self.best_lam_ = best.lam
-        self.candidates_ = [*found.tried]
+        self.candidates_ = [*results.tried]
         self.fold_ = split.fold
         self.untried_: dict[str, float] = {}
-        for candidate, seconds in found.untried.items():
+        for candidate, seconds in results.untried.items():
             self.untried_[candidate.name] = self.untried_.get(candidate.name, 0.0) + seconds
-        self.losses_ = found.losses
-        self.criterion_ = found.criterion
-        self.cv_results_ = found.table()
+        self.losses_ = results.losses
+        self.criterion_ = results.criterion
+        self.cv_results_ = results.table()
         self.__dict__.pop("best_estimator_", None)  # of another choice
         return best
 
@@ -329,16 +331,16 @@ class MetricLearnerCV(ProblemParameters):
     def _base(self, problem: PartitionProblem) -> MetricLearner:
         """A metric with the settings that are shared by candidates."""
         shared = MetricLearner().get_params(deep=False).keys() & self.get_params(deep=False).keys()
-        given = {name: getattr(self, name) for name in shared - {"n_jobs"}}
-        return MetricLearner(**given | {"problem": problem})
+        shared_settings = {name: getattr(self, name) for name in shared - {"n_jobs"}}
+        return MetricLearner(**shared_settings | {"problem": problem})
 
     def _methods(self, menu: Menu) -> list[Method]:
         """The candidates in the order of preference, learned metrics once for each strength."""
-        known = menu.to_choose_from(in_time=self.max_seconds is not None)
+        methods = menu.to_choose_from(in_time=self.max_seconds is not None)
         if self.lams is not None:
-            known = [replace(method, lams=()) for method in known]
+            methods = [replace(method, lams=()) for method in methods]
         lams = menu.problem.traits.lams if self.lams is None else self.lams
-        return candidates_among(known if self.candidates is None else self.candidates, lams, menu)
+        return candidates_among(methods if self.candidates is None else self.candidates, lams, menu)
 
     def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once, and what is asked about them."""
@@ -371,8 +373,8 @@ class MetricLearnerCV(ProblemParameters):
         others = {c.name: c for c in self.candidates_ if not c.is_metric}
         rivals = {m.name: m for m in asked.values() if not m.is_metric} | others
         rivals.pop(best.name, None)
-        known = {**self._saved.models, **before}
-        models = {name: model for name, model in known.items() if name in rivals}
+        fitted = {**self._saved.models, **before}
+        models = {name: model for name, model in fitted.items() if name in rivals}
         learned = 0.5 if rivals.keys() - models else 1.0
         fold = self.fold_ if self.split is None else self.fold_[:0]  # of whole samples
         fewest = REUSED_FROM if best.is_metric else FEWEST_INNER + 1
@@ -383,8 +385,8 @@ class MetricLearnerCV(ProblemParameters):
                 when_learned(learner)
 
         with share("the choice", 0.0, learned):
-            if best.name in known:  # from all samples, while it was tried or before
-                learner = known[best.name]
+            if best.name in fitted:  # from all samples, while it was tried or before
+                learner = fitted[best.name]
                 if best.name not in before:
                     with share("the untrained metric", 1.0, 1.0):
                         learner._introduce(data.counted())

@@ -97,10 +97,10 @@ class Tables(Menu):
         """
         if self.question is None:
             return self.named_metrics
-        metrics = [self.of_metric(name, kind, **given) for name, kind, given in PARTS]
+        metrics = [self.of_metric(name, kind, **settings) for name, kind, settings in PARTS]
         # Of known clusters more can be learned than how to shrink to RCA.
-        known = self.question == ROWS
-        metrics.sort(key=lambda method: known and method.name != "full")
+        is_of_rows = self.question == ROWS
+        metrics.sort(key=lambda method: is_of_rows and method.name != "full")
         rows = sum(sample.n_samples for sample in self.data.samples)
         others = [] if self.question == CLUSTERS else self.others
         if self.features is not None or rows < FEWEST_ROWS:
@@ -113,5 +113,7 @@ class Tables(Menu):
         )
         stage = Rows(Pipeline([("scale", StandardScaler()), ("kernel", similarity)]))
         stage = self.scaled(stage)
-        kernels = [self.of_metric(name, "full", features=stage, **given) for name, given in KERNELS]
+        kernels = [
+            self.of_metric(name, "full", features=stage, **settings) for name, settings in KERNELS
+        ]
         return [*others, *metrics, *kernels]

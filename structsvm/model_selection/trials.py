@@ -67,12 +67,12 @@ class Task:
         start = time.perf_counter()
         try:
             with until(end):
-                found: Tried | None = (
+                tried: Tried | None = (
                     self.work(folds) if self.at_once else ([self.work(one) for one in folds], None)
                 )
         except OutOfTimeError:
-            found = None
-        return found, time.perf_counter() - start
+            tried = None
+        return tried, time.perf_counter() - start
 
 
 def tasks_of(
@@ -129,8 +129,8 @@ class Clock:
 
     def takes(self, task: Task) -> float:
         """Seconds that a task takes each time it is asked, about."""
-        known = sum(other.cost for other in self.seconds)
-        rate = sum(self.seconds.values()) / known if known else USUAL_RATE
+        cost = sum(other.cost for other in self.seconds)
+        rate = sum(self.seconds.values()) / cost if cost else USUAL_RATE
         return self.seconds.get(task, task.cost * rate)
 
     def needs(self, task: Task, n_folds: int) -> float:
@@ -176,14 +176,14 @@ def trials_of(
     """
     saved = SavedTrials() if saved is None else saved
     pairs = [(task, fold.number) for task, fold in product(tasks, folds)]
-    found = {pair: known for pair in pairs if (known := saved.of(*pair)) is not None}
+    by_task = {pair: known for pair in pairs if (known := saved.of(*pair)) is not None}
     n = len(folds)
-    for (task, _), trials in found.items():
+    for (task, _), trials in by_task.items():
         clock.seconds[task] = sum(trial.seconds for trial in trials)
     asked: list[tuple[Task, Sequence[Fold]]] = []
     for task in tasks:
         parts: list[Sequence[Fold]] = [folds] if task.at_once else [[fold] for fold in folds]
-        asked += [(task, part) for part in parts if (task, part[0].number) not in found]
+        asked += [(task, part) for part in parts if (task, part[0].number) not in by_task]
     first = [task for task in tasks if task.is_first]
     learned = [task for task in tasks if task.candidates[0].has_path]
     needed = {*(task for task in tasks if task.is_untrained), *(first or learned[:1])}
@@ -192,7 +192,7 @@ def trials_of(
 
     def jobs() -> Iterator[Any]:
         for number, (task, part) in enumerate(asked):
-            if not _is_answered(found):
+            if not _is_answered(by_task):
                 needed.add(task)
             if task not in needed and not clock.allows(task, n - part[0].number):
                 late.add(task)
@@ -214,14 +214,14 @@ def trials_of(
             if model is not None:
                 saved.models[task.candidates[0].name] = model
             for fold, trials in zip(part, of_folds, strict=True):
-                found[task, fold.number] = trials
+                by_task[task, fold.number] = trials
                 saved.keep(task, fold.number, trials)
-    return _tried_and_untried(tasks, found, clock, n)
+    return _tried_and_untried(tasks, by_task, clock, n)
 
 
-def _is_answered(found: Mapping[tuple[Task, int], list[Trial]]) -> bool:
+def _is_answered(tried: Mapping[tuple[Task, int], list[Trial]]) -> bool:
     """Whether there is more to choose from than what others have to beat."""
-    for (task, _), trials in found.items():
+    for (task, _), trials in tried.items():
         for candidate, trial in zip(task.candidates, trials, strict=True):
             if candidate.name != "untrained" and not trial.failure:
                 return True
@@ -229,12 +229,12 @@ def _is_answered(found: Mapping[tuple[Task, int], list[Trial]]) -> bool:
 
 
 def _tried_and_untried(
-    tasks: Sequence[Task], found: Mapping[tuple[Task, int], list[Trial]], clock: Clock, n: int
+    tasks: Sequence[Task], by_task: Mapping[tuple[Task, int], list[Trial]], clock: Clock, n: int
 ) -> tuple[dict[Method, list[Trial]], dict[Method, float]]:
     tried = {}
     untried = {}
     for task in tasks:
-        of_folds = [found[task, k] for k in range(n) if (task, k) in found]
+        of_folds = [by_task[task, k] for k in range(n) if (task, k) in by_task]
         for j, c in enumerate(task.candidates):
             if len(of_folds) == n:
                 tried[c] = [trials[j] for trials in of_folds]

@@ -96,8 +96,10 @@ class OracleAtom(ConvexAtom):
         return tops(self.answer(point), self.n_terms)
 
     def numeric(self, values: Sequence[Any]) -> Any:
-        found = self._tops(values).values
-        return np.asarray(found.sum() if self.sums_terms else found.reshape(self.shape, order="F"))
+        of_groups = self._tops(values).values
+        return np.asarray(
+            of_groups.sum() if self.sums_terms else of_groups.reshape(self.shape, order="F")
+        )
 
     def _grad(self, values: Sequence[Any]) -> list[Any]:
         """A subgradient by each argument, as cvxpy writes it; None where there is no value."""
@@ -230,7 +232,7 @@ class OracleMax(OracleAtom):
 
 def as_expressions(x: Any, label: str) -> list[cp.Expression]:
     """The arguments of an atom, of which there may be one or several."""
-    found = [Atom.cast_to_const(one) for one in (x if isinstance(x, list | tuple) else [x])]
-    if any(one.is_complex() for one in found):
+    expressions = [Atom.cast_to_const(one) for one in (x if isinstance(x, list | tuple) else [x])]
+    if any(one.is_complex() for one in expressions):
         raise SettingsError(f"{label} takes real arguments: give the real and the imaginary part")
-    return found
+    return expressions

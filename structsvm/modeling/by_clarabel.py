@@ -128,8 +128,8 @@ class Conic(Restricted):
             data, self._chain, self._inverse = restriction.problem.get_problem_data(
                 "CLARABEL", solver_opts={}
             )
-        given = ConicProgram.of(data, float(self._inverse[-1][cp.settings.OFFSET]))
-        self._program, self._turns = turned(given)
+        compiled = ConicProgram.of(data, float(self._inverse[-1][cp.settings.OFFSET]))
+        self._program, self._turns = turned(compiled)
         self._ends = box_of(self._program)
         first = data[cp.settings.PARAM_PROB].var_id_to_col
         places = np.concatenate([first[v.id] + np.arange(v.size) for v in restriction.plain])
@@ -154,12 +154,12 @@ class Conic(Restricted):
         And the first ones of a height, of which nothing was known.
         """
         tallest = float(np.abs(cuts.intercepts).max(initial=0.0))
-        known = np.isin(np.arange(cuts.n_groups), cuts.groups)
-        if (known & ~self._measured).any():
+        is_bounded = np.isin(np.arange(cuts.n_groups), cuts.groups)
+        if (is_bounded & ~self._measured).any():
             self._units = np.zeros_like(self._units)
         elif self._tallest > 0 and tallest <= OUTGROWN * self._tallest:
             return
-        self._measured = self._measured | known
+        self._measured = self._measured | is_bounded
         self._tallest = tallest
         program = self._with(cuts)
         n = len(cuts)
@@ -169,9 +169,9 @@ class Conic(Restricted):
         has_slack = cuts.groups != NO_SLACK
         groups[at : at + n][has_slack] = program.b.size + cuts.groups[has_slack]
         b[at : at + n][np.abs(cuts.intercepts) <= noise[cuts.groups]] = 0.0
-        found = columns_of(program, groups, b)
-        if (found > OUTGROWN * self._units).any():
-            self._units = np.maximum(found, self._units)
+        columns = columns_of(program, groups, b)
+        if (columns > OUTGROWN * self._units).any():
+            self._units = np.maximum(columns, self._units)
             self.w_units = self._units[self._columns]
             self._largest = units_for(self._program, self._units).objective
 
@@ -183,26 +183,26 @@ class Conic(Restricted):
         bound = None
         is_minimum = True
         try:
-            found = self._solved(program, tol)
-            bound = found.proof.bound, found.proof.basis
+            answer = self._solved(program, tol)
+            bound = answer.proof.bound, answer.proof.basis
         except UnboundedError:
             self._refuse_empty(cuts)
             label, is_minimum = "clarabel in a box", False
-            found = self._in_a_box(program, len(cuts))
+            answer = self._in_a_box(program, len(cuts))
             self._raw = before
         at = self._program.n_plain
-        alpha = np.maximum(found.z[at : at + len(cuts)], 0.0)
-        return MasterSolution(self._w(found.x), alpha, label, bound, is_minimum)
+        alpha = np.maximum(answer.z[at : at + len(cuts)], 0.0)
+        return MasterSolution(self._w(answer.x), alpha, label, bound, is_minimum)
 
     def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
         """Minimisers of the same problem in units of 2^20 and 2^-20 of those of its data."""
-        found = []
+        minimisers = []
         for shift in SHIFTS:
             try:
-                found.append(self._w(self._attempt(self._with(cuts), (0, shift), 0.0).x))
+                minimisers.append(self._w(self._attempt(self._with(cuts), (0, shift), 0.0).x))
             except MasterError:
                 continue
-        return found
+        return minimisers
 
     def inside(self, cuts: WorkingSet) -> Floats | None:
         """A minimiser under constraints that are a little tighter, in units of the data."""
@@ -290,7 +290,7 @@ class Conic(Restricted):
         others = [scale for scale in SCALES_TRIED if scale != self._scale]
         for scale in (self._scale, *others):
             try:
-                found = self._attempt(program, scale, tol)
+                answer = self._attempt(program, scale, tol)
             except MasterError as error:
                 is_endless = isinstance(error, UnboundedError) and best is None and not is_boxed
                 is_proved = isinstance(error, InfeasibleError) and error.is_proved
@@ -299,13 +299,13 @@ class Conic(Restricted):
                 if failed is None or isinstance(error, InfeasibleError):
                     failed = error
                 continue
-            known = found if best is None else best
-            proved = max(known.proof, found.proof, key=lambda proof: proof.bound)
-            if best is None or found.gap < best.gap:
-                best = found
+            best_before = answer if best is None else best
+            proved = max(best_before.proof, answer.proof, key=lambda proof: proof.bound)
+            if best is None or answer.gap < best.gap:
+                best = answer
                 self._scale = scale
             best = replace(best, proof=proved)
-            if found.gap <= CLOSED * max(tol, PRECISE) * max(found.size, LEAST * self._largest):
+            if answer.gap <= CLOSED * max(tol, PRECISE) * max(answer.size, LEAST * self._largest):
                 break
         if best is None:
             assert failed is not None
@@ -381,7 +381,7 @@ class Conic(Restricted):
                 f"Clarabel could not solve the restricted problem ({status}): {SCALES}"
             )
         close = max(CLOSE, NEARLY * tol)
-        found = proof(scaled, x, z, units.box(self._ends), close)
+        proved = proof(scaled, x, z, units.box(self._ends), close)
         bent = float(x @ (scaled.P @ x))
         value = 0.5 * bent + float(scaled.q @ x) + scaled.offset
         size = abs(scaled.offset) + float(np.abs(scaled.q) @ np.abs(x)) + abs(bent)
@@ -394,7 +394,7 @@ class Conic(Restricted):
             x * units.columns,
             z_of_user,
             unit * value,
-            found.times(unit),
+            proved.times(unit),
             unit * size,
             unit * broken,
             raw,

@@ -47,27 +47,27 @@ class ByName(Restricted):
         if self._measure is not None:
             self._measure.fit(cuts, noise)
             self.w_units = self._measure.w_units
-        found = levels(cuts, self.w_units)
-        if (found > OUTGROWN * self._levels).any():
-            self._levels = np.maximum(found, self._levels)
+        sizes = levels(cuts, self.w_units)
+        if (sizes > OUTGROWN * self._levels).any():
+            self._levels = np.maximum(sizes, self._levels)
             self.restriction = Restriction.in_sizes(self.rewritten, self.w_units, cuts)
 
     def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
         """The same, unless there are integers, whose unit is their own."""
         if self.rewritten.is_mixed_integer:
             return []
-        found = []
+        minimisers = []
         usual = self.restriction
         for shift in SHIFTS:
             units = self.w_units * 2.0**shift
             self.restriction = Restriction.in_sizes(self.rewritten, units, cuts)
             try:
-                found.append(self.solve(cuts, PRECISE).w)
+                minimisers.append(self.solve(cuts, PRECISE).w)
             except MasterError:
                 continue
             finally:
                 self.restriction = usual
-        return found
+        return minimisers
 
     def inside(self, cuts: WorkingSet) -> Floats | None:
         """As Clarabel finds it; points between integers are none."""
@@ -104,9 +104,9 @@ class ByName(Restricted):
         alpha = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
         gap = MIP_GAP if is_mixed else 0.0
         least = float(self.restriction.objective_unit) * (value - gap * max(1.0, abs(value)))
-        found = np.concatenate([column(v.value) for v in self.restriction.variables])
+        w = np.concatenate([column(v.value) for v in self.restriction.variables])
         return MasterSolution(
-            self.rewritten.tidy(self.restriction.w_units * found),
+            self.rewritten.tidy(self.restriction.w_units * w),
             self.restriction.multipliers(cuts, alpha),
             name.lower(),
             (least, f"as claimed by {name}"),

@@ -81,11 +81,11 @@ class FastMaster(Restricted):
         bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
         rounded = bound + form.constant - 1e-15 * abs(form.constant)
         w = self.rewritten.tidy(np.asarray(form.basis @ answer.w))
-        found = MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
+        solution = MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
         if upper - bound <= CLOSED * max(tol, PRECISE) * abs(upper):
-            return found
+            return solution
         other = self._by_clarabel(cuts, tol)
-        return other if other.bound is not None and other.bound[0] > rounded else found
+        return other if other.bound is not None and other.bound[0] > rounded else solution
 
     def _by_clarabel(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         self._conic.fit(cuts, self._noise)
@@ -104,19 +104,19 @@ def form_of(rewritten: Rewritten) -> Form | None:
         return None
     zero = np.zeros(rewritten.size)
     rewritten.put(zero)
-    found = {v.id: gradient for v, gradient in rewritten.objective.grad.items()}
-    slopes = [column(found.get(v.id, np.zeros(v.size))) for v in rewritten.leaves]
+    gradients = {v.id: gradient for v, gradient in rewritten.objective.grad.items()}
+    slopes = [column(gradients.get(v.id, np.zeros(v.size))) for v in rewritten.leaves]
     linear = np.concatenate(slopes)
     bends = _bends(rewritten, linear)
     shares = linear[rewritten.dim :]
     if bends is None or any(bends[len(spaces) :]) or not (shares > 0).all():
         return None
     parts = [_regularizer(*each) for each in zip(slopes, bends, spaces, strict=False)]
-    known = tuple(part for part in parts if part is not None)
-    if len(known) < len(parts):
+    cones = tuple(part for part in parts if part is not None)
+    if len(cones) < len(parts):
         return None
     space = Product(tuple(spaces))
-    regularizer = Separable(known)
+    regularizer = Separable(cones)
     rewritten.put(zero)
     constant = rewritten.value - regularizer.value(np.zeros(space.dim), space)
     return Form(regularizer, space, constant, shares, basis_of(space))
@@ -124,12 +124,14 @@ def form_of(rewritten: Rewritten) -> Form | None:
 
 def _space(variable: cp.Variable) -> WeightSpace | None:
     """The cone that a variable is in by its attributes; None for others."""
-    given = {name for name, value in variable.attributes.items() if value is not None and value}
-    if given == {"PSD"}:
+    attributes = {
+        name for name, value in variable.attributes.items() if value is not None and value
+    }
+    if attributes == {"PSD"}:
         return PSD(variable.shape[0])
-    if given == {"nonneg"}:
+    if attributes == {"nonneg"}:
         return Nonnegative(variable.size)
-    return None if given else Free(variable.size)
+    return None if attributes else Free(variable.size)
 
 
 def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:

@@ -53,14 +53,14 @@ def conflicts(
                 relaxed.solve(solver="CLARABEL", **PRECISE_OPTIONS["CLARABEL"])
     except cp.error.SolverError:
         return ()
-    found = {k: float(s.value) for k, s in slacks.items() if s.value is not None}
+    excess = {k: float(s.value) for k, s in slacks.items() if s.value is not None}
     beyond = 0.0 if outside.value is None else float(outside.value)
-    if relaxed.status == cp.OPTIMAL and max([beyond, *found.values()]) <= SEEN:
+    if relaxed.status == cp.OPTIMAL and max([beyond, *excess.values()]) <= SEEN:
         raise MasterError(f"no point of the restricted problem was found: {SCALES}")
     units = [float(np.max(unit)) for unit in restriction.constraint_units]
     theirs = [
         f"constraint {k}, {constraints[k]} (by {value * units[k]:.3g})"
-        for k, value in found.items()
+        for k, value in excess.items()
         if value > SEEN
     ]
     if beyond > SEEN:
@@ -74,5 +74,5 @@ def conflicts(
 def _without_slack(cuts: WorkingSet) -> list[int]:
     """The numbers of the atoms that have rows without a slack."""
     rows = np.flatnonzero(cuts.groups == NO_SLACK)
-    known = cuts.state()["labellings"][rows]
-    return [labelling[0] for labelling in chain.from_iterable(known)]
+    labellings = cuts.state()["labellings"][rows]
+    return [labelling[0] for labelling in chain.from_iterable(labellings)]

@@ -108,13 +108,13 @@ class StructuredHinge(OracleAtom):
         return [HingePart(atom, block, space, basis_of(space)) for block in self.blocks]
 
     def _domain(self) -> list[cp.Constraint]:
-        found: list[cp.Constraint] = []
+        constraints: list[cp.Constraint] = []
         for arg, factor in zip(self.args, factors_of(self.risk.space), strict=True):
             if isinstance(factor, PSD) and not arg.is_psd():
-                found.append(arg >> 0)
+                constraints.append(arg >> 0)
             elif isinstance(factor, Nonnegative) and not arg.is_nonneg():
-                found.append(arg >= 0)
-        return found
+                constraints.append(arg >= 0)
+        return constraints
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +131,12 @@ class HingePart(Part):
         each = np.arange(parts[-1].block.samples[-1] + 1)
         asked = parts[0].space.project(basis.T @ point), each, deadline
         answers: list[Planes | None] = []
-        for found in separate_share([part.block for part in parts], asked):
-            if found is not None:
-                slopes = found.slopes @ basis.T
-                values = found.intercepts + slopes @ point
-                found = found._replace(w=point, slopes=slopes, values=values)
-            answers.append(found)
+        for planes in separate_share([part.block for part in parts], asked):
+            if planes is not None:
+                slopes = planes.slopes @ basis.T
+                values = planes.intercepts + slopes @ point
+                planes = planes._replace(w=point, slopes=slopes, values=values)
+            answers.append(planes)
         return answers
 
 
@@ -266,7 +266,7 @@ def _hinge(
     every = np.arange(T)
     allowed = [every[:t][rule_says(problem.allows, every[:t], t, T)] for t in range(1, T + 1)]
     starts = np.concatenate(allowed)
-    ends = np.repeat(every + 1, [found.size for found in allowed])
+    ends = np.repeat(every + 1, [before.size for before in allowed])
     numbers = starts.size * (B.size + 1)
     if numbers > MOST_NUMBERS:
         raise DataError(
@@ -294,8 +294,8 @@ def _hinge(
     if given_k:
         heads += T + 1
     edges = np.tile(np.arange(starts.size), layers.size)
-    found: cp.Expression = PathHinge(gains / T, tails, heads, edges, np.flatnonzero(is_true))
-    return found
+    hinge: cp.Expression = PathHinge(gains / T, tails, heads, edges, np.flatnonzero(is_true))
+    return hinge
 
 
 def _sums(values: Any, starts: Ints, ends: Ints) -> Floats:

@@ -134,12 +134,12 @@ def solve(
             with interrupts.released():
                 run = ProgramRun(problem, slack, solver, options, warm_start)
             try:
-                status, value, found = _given(
+                status, value, certified = _given(
                     problem, run, method.solve(run, show, backend=workers)
                 )
             except InfeasibleError:
                 with interrupts.released():
-                    status, value, found = _infeasible(problem, run)
+                    status, value, certified = _infeasible(problem, run)
         except BaseException:
             for variable, old in before:
                 variable.save_value(old)
@@ -150,8 +150,8 @@ def solve(
         problem._solver_stats = SolverStats(
             "structsvm cutting planes",
             solve_time=seconds,
-            num_iters=found.rounds,
-            extra_stats=replace(found, seconds=seconds),  # type: ignore[arg-type]
+            num_iters=certified.rounds,
+            extra_stats=replace(certified, seconds=seconds),  # type: ignore[arg-type]
         )
     return value
 
@@ -184,8 +184,8 @@ def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certi
     duals = chain.from_iterable(c.dual_variables for c in problem.constraints)
     for leaf in (*problem.variables(), *duals):
         leaf.save_value(None)
-    found = _certified(run, (np.inf, np.inf), INFEASIBLE, PROVED)
-    return cp.INFEASIBLE, run.rewritten.sign * np.inf, replace(found, conflict=conflict)
+    certified = _certified(run, (np.inf, np.inf), INFEASIBLE, PROVED)
+    return cp.INFEASIBLE, run.rewritten.sign * np.inf, replace(certified, conflict=conflict)
 
 
 def _certified(run: ProgramRun, bounds: tuple[float, float], status: str, bound: str) -> Certified:

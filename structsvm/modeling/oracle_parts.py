@@ -81,11 +81,11 @@ class Part(ABC):
 
 def ask(share: Sequence[Part], of_atoms: Sequence[Question]) -> list[Planes | None]:
     """Planes of each part."""
-    found: list[Planes | None] = []
+    answers: list[Planes | None] = []
     for a, some in groupby(share, lambda part: part.atom):
         parts = list(some)
-        found += parts[0].answers(parts, of_atoms[a])
-    return found
+        answers += parts[0].answers(parts, of_atoms[a])
+    return answers
 
 
 def rounding_of(array: Any) -> float:
@@ -122,22 +122,22 @@ class OraclePart(Part):
 
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
         """Call the oracle at an argument, and check what it says."""
-        found = self._called(point, parameters)
-        is_outside = isinstance(found, Infeasible)
-        given = (found.value, found.slope) if is_outside else found
-        if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+        returned = self._called(point, parameters)
+        is_outside = isinstance(returned, Infeasible)
+        plane = (returned.value, returned.slope) if is_outside else returned
+        if not isinstance(plane, tuple | list) or len(plane) not in (2, 3):
             self._refuse(
-                f"{shown(given)}: return (value, slope), (value, slope, upper), or "
+                f"{shown(plane)}: return (value, slope), (value, slope, upper), or "
                 "Infeasible(value, slope)"
             )
         of_terms = not (self.has_one_value or is_outside)
-        lead = (len(self.terms),) if of_terms else self._lead(given[0])
-        values, of_values = self._numbers("value", given[0], lead)
-        slopes, of_slopes = self._slopes(given[1], lead)
+        lead = (len(self.terms),) if of_terms else self._lead(plane[0])
+        values, of_values = self._numbers("value", plane[0], lead)
+        slopes, of_slopes = self._slopes(plane[1], lead)
         best = values if of_terms else values.max(keepdims=True)
         uppers, of_uppers = best, 0.0
-        if len(given) == 3:
-            uppers, of_uppers = self._numbers("upper bound", given[2], lead if of_terms else ())
+        if len(plane) == 3:
+            uppers, of_uppers = self._numbers("upper bound", plane[2], lead if of_terms else ())
         rounding = max(of_values, of_slopes, of_uppers)
         sizes = np.abs(values) + np.abs(slopes) @ np.abs(point)
         sure = values - rounding * sizes
@@ -179,8 +179,8 @@ class OraclePart(Part):
             rises = slopes if self.monotonicity == "increasing" else -slopes
             least = -tolerance * max(1.0, float(np.abs(slopes).max(initial=0.0)))
             said = f"another slope than declared by monotonicity={self.monotonicity!r}"
-            found = rises.min(axis=1, initial=np.inf)
-            kept[said] = (found if found.size == values.size else found.min(keepdims=True)) >= least
+            rise = rises.min(axis=1, initial=np.inf)
+            kept[said] = (rise if rise.size == values.size else rise.min(keepdims=True)) >= least
         for what, of_terms in kept.items():
             if not of_terms.all():
                 k = int(of_terms.argmin())
@@ -204,12 +204,14 @@ class OraclePart(Part):
                 raise PluginError(said) from error
             raise OracleError(said) from error
 
-    def _slopes(self, found: Any, lead: tuple[int, ...]) -> tuple[Floats, float]:
+    def _slopes(self, returned: Any, lead: tuple[int, ...]) -> tuple[Floats, float]:
         """As rows of one matrix, (n, d), and what they are off by."""
         n = len(self.shapes)
-        each = [found] if len(self.shapes) == 1 else found
+        each = [returned] if len(self.shapes) == 1 else returned
         if not isinstance(each, tuple | list) or len(each) != n:
-            self._refuse(f"{shown(found)} as its slope: return {n} slopes, one for each argument")
+            self._refuse(
+                f"{shown(returned)} as its slope: return {n} slopes, one for each argument"
+            )
         rows = []
         rounding = 0.0
         for one, shape in zip(each, self.shapes, strict=True):
@@ -219,16 +221,16 @@ class OraclePart(Part):
         return np.hstack(rows), rounding
 
     def _numbers(
-        self, what: str, found: Any, lead: tuple[int, ...], shape: tuple[int, ...] = ()
+        self, what: str, returned: Any, lead: tuple[int, ...], shape: tuple[int, ...] = ()
     ) -> tuple[Floats, float]:
         """Finite real numbers of each plane, (n, *shape), and what they are off by."""
         due = (*lead, *shape)
         try:
-            array = np.asarray(found.toarray() if sp.issparse(found) else found)
+            array = np.asarray(returned.toarray() if sp.issparse(returned) else returned)
         except ValueError:  # rows of several lengths
             array = np.array(None)
         if array.dtype.kind not in "biuf":
-            self._refuse(f"{shown(found)} as its {what}: return real numbers")
+            self._refuse(f"{shown(returned)} as its {what}: return real numbers")
         is_one = lead == (1,) and array.shape == shape
         if array.shape != due and not is_one and not (array.size == 1 and due in ((), (1,))):
             self._refuse(f"a {what} of shape {array.shape}, where {due} is due")

@@ -92,9 +92,9 @@ class Points:
         while share < 1.0:
             w = point.w + share * (inside.w - point.w)
             values = point.values + share * (inside.values - point.values)
-            found = self.at(w, values, heights)
-            if found.is_kept:
-                return found
+            between = self.at(w, values, heights)
+            if between.is_kept:
+                return between
             share *= LONGER
         return inside
 
@@ -107,9 +107,9 @@ class Points:
         terms = np.abs(matrix) @ np.abs(w) + np.abs(offset)
         if (np.abs(away) <= EQUAL * terms).all():
             return w
-        found = self._by_shares(w, matrix, away)
-        if np.abs(matrix @ found + offset).max() <= SETTLED * np.abs(away).max():
-            return found
+        moved = self._by_shares(w, matrix, away)
+        if np.abs(matrix @ moved + offset).max() <= SETTLED * np.abs(away).max():
+            return moved
         units = np.where(self.units > 0, self.units, 1.0)
         step = np.linalg.lstsq(matrix * units, away)[0]
         return self.rewritten.tidy(w - units * step)
@@ -126,12 +126,12 @@ class Points:
     @cached_property
     def _starts(self) -> Ints:
         """Where each entry begins, and each semi-definite matrix as a whole."""
-        found = []
+        starts = []
         places = np.arange(self.rewritten.dim, dtype=np.float64)
         for v, part in zip(self.rewritten.variables, self.rewritten.split(places), strict=True):
             is_of_cone = v.attributes["PSD"] or v.attributes["NSD"]
-            found.append(part[:1] if is_of_cone else part)
-        return np.concatenate(found).astype(np.int64)
+            starts.append(part[:1] if is_of_cone else part)
+        return np.concatenate(starts).astype(np.int64)
 
     @cached_property
     def _equalities(self) -> tuple[Floats, Floats] | None:
@@ -165,17 +165,17 @@ def _entries(expression: Any) -> Floats:
 
 def _by_probes(rewritten: Rewritten, equal: list[Any]) -> Floats:
     """The entries of affine expressions at each unit vector, one after another, (size, dim)."""
-    found = []
+    columns = []
     for unit in np.eye(rewritten.dim):
         rewritten.put(unit)
-        found.append(np.concatenate([_entries(c.expr) for c in equal]))
-    return np.stack(found, axis=1)
+        columns.append(np.concatenate([_entries(c.expr) for c in equal]))
+    return np.stack(columns, axis=1)
 
 
 def _gradient(rewritten: Rewritten, expression: Any) -> Floats:
     """Of an affine expression by the variables of the user, (size, dim), within symmetry."""
     of = {v.id: gradient for v, gradient in expression.grad.items()}
-    found = []
+    rows = []
     for v in rewritten.variables:
         gradient = of.get(v.id, np.zeros((v.size, expression.size)))
         dense = gradient.toarray() if sp.issparse(gradient) else np.asarray(gradient)
@@ -183,5 +183,5 @@ def _gradient(rewritten: Rewritten, expression: Any) -> Floats:
         if v.ndim == 2 and v.is_symmetric():
             swapped = np.arange(v.size).reshape(v.shape).ravel(order="F")
             dense = 0.5 * (dense + dense[swapped])
-        found.append(dense.T)
-    return np.hstack(found)
+        rows.append(dense.T)
+    return np.hstack(rows)

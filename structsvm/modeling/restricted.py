@@ -71,12 +71,12 @@ class Restricted(ABC):
     def duals(self) -> list[list[Any]]:
         """Dual values of the last solution of the constraints of the rewritten problem."""
         own = self.restriction
-        found = []
+        duals = []
         for constraint, unit in zip(own.constraints, own.constraint_units, strict=True):
             values = [dual.value for dual in constraint.dual_variables]
             factor = own.objective_unit / unit
-            found.append([None if value is None else value * factor for value in values])
-        return found
+            duals.append([None if value is None else value * factor for value in values])
+        return duals
 
     def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
         """Give the user's constraints the dual values of the last solution."""

@@ -25,8 +25,8 @@ class Restriction:
     ) -> None:
         self.rewritten, self.height_units = rewritten, height_units
         self.objective_unit, *self.constraint_units = sizes
-        given = zip(rewritten.variables, rewritten.split(w_units), strict=True)
-        kept = [np.ones(v.size) if any(v.attributes.values()) else piece for v, piece in given]
+        units = zip(rewritten.variables, rewritten.split(w_units), strict=True)
+        kept = [np.ones(v.size) if any(v.attributes.values()) else piece for v, piece in units]
         self.w_units = np.concatenate(kept)
         pieces = rewritten.split(np.append(self.w_units, height_units))
         standing: dict[int, Any] = {}
@@ -77,8 +77,8 @@ class Restriction:
         intercepts, slopes = self.in_units(cuts)
         w = cp.hstack([cp.vec(v, order="F") for v in self.variables])
         heights = cp.hstack([*self.heights, outside])
-        found: cp.Constraint = intercepts + slopes @ w <= heights[cuts.groups]
-        return found
+        constraint: cp.Constraint = intercepts + slopes @ w <= heights[cuts.groups]
+        return constraint
 
     def multipliers(self, cuts: WorkingSet, of_rows: Floats) -> Floats:
         """Multipliers of the cuts, in the units of the user, from those of the rows."""
@@ -88,20 +88,20 @@ class Restriction:
 def levels(cuts: WorkingSet, w_units: Floats) -> Floats:
     """The size of each group: of its largest intercept, and of its slopes at the units."""
     sizes = np.maximum(np.abs(cuts.intercepts), np.abs(cuts.slopes) @ w_units)
-    found = np.zeros(cuts.n_groups)
-    np.maximum.at(found, cuts.groups, sizes)
-    return found
+    largest = np.zeros(cuts.n_groups)
+    np.maximum.at(largest, cuts.groups, sizes)
+    return largest
 
 
 def _scaled(constraint: Any, original: cp.Constraint, unit: Any) -> cp.Constraint:
     """A constraint in its unit, and another than the original one."""
     args = constraint.args
-    found: cp.Constraint
+    scaled: cp.Constraint
     if np.all(unit == 1.0):
-        found = original.copy(list(args))
+        scaled = original.copy(list(args))
     elif isinstance(original, Inequality | Equality):
         away = cp.multiply(1.0 / unit, args[0] - args[1])
-        found = away <= 0 if isinstance(original, Inequality) else away == 0
+        scaled = away <= 0 if isinstance(original, Inequality) else away == 0
     else:
-        found = original.copy([arg / float(unit) for arg in args])
-    return found
+        scaled = original.copy([arg / float(unit) for arg in args])
+    return scaled

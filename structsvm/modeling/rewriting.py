@@ -157,10 +157,10 @@ class Rewritten:
         for z, real, imag in self._complex:
             real.save_value(None if z.value is None else np.real(z.value))
             imag.save_value(None if z.value is None else np.imag(z.value))
-        given = [v.value if values_count else None for v in self.variables]
+        values = [v.value if values_count else None for v in self.variables]
         pieces = [
             np.zeros(v.size) if value is None else column(value)
-            for v, value in zip(self.variables, given, strict=True)
+            for v, value in zip(self.variables, values, strict=True)
         ]
         return self.tidy(np.concatenate(pieces))
 
@@ -248,10 +248,10 @@ class Rewritten:
         least = SMALLEST * float(shares.max(initial=0.0)) * units
         values = np.append(np.maximum(np.abs(w), least), heights)
         pieces = zip(self.leaves, self.split(values), strict=True)
-        known = {id(leaf): in_shape(piece, leaf) for leaf, piece in pieces}
+        sizes_of_leaves = {id(leaf): in_shape(piece, leaf) for leaf, piece in pieces}
         return [
-            float(np.max(size_of(self.objective, known))),
-            *(size_of_constraint(constraint, known) for constraint in self.constraints),
+            float(np.max(size_of(self.objective, sizes_of_leaves))),
+            *(size_of_constraint(constraint, sizes_of_leaves) for constraint in self.constraints),
         ]
 
     def map_arguments(self) -> None:
@@ -261,20 +261,20 @@ class Rewritten:
             rows = []
             for arg in stand_in.arguments:
                 of = {v.id: gradient for v, gradient in arg.grad.items()}
-                found = [of.get(v.id, sp.csr_array((v.size, arg.size))) for v in self.variables]
-                rows.append([sp.csr_array([[g]] if np.isscalar(g) else g).T for g in found])
+                gradients = [of.get(v.id, sp.csr_array((v.size, arg.size))) for v in self.variables]
+                rows.append([sp.csr_array([[g]] if np.isscalar(g) else g).T for g in gradients])
             stand_in.matrix = sp.block_array(rows, format="csr")
             stand_in.offset = np.concatenate([column(arg.value) for arg in stand_in.arguments])
 
 
 def atoms_of(*nodes: Any) -> list[OracleAtom]:
     """The atoms in trees that only oracles know, each once, those inside of others first."""
-    found: dict[int, OracleAtom] = {}
+    atoms_by_id: dict[int, OracleAtom] = {}
     for node in nodes:
-        found |= {id(atom): atom for atom in atoms_of(*getattr(node, "args", []))}
+        atoms_by_id |= {id(atom): atom for atom in atoms_of(*getattr(node, "args", []))}
         if isinstance(node, OracleAtom):
-            found[id(node)] = node
-    return list(found.values())
+            atoms_by_id[id(node)] = node
+    return list(atoms_by_id.values())
 
 
 def replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:

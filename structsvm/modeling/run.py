@@ -118,16 +118,16 @@ class ProgramRun(CutRun):
         """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
         self._start = self.points.on_equalities(self._start)
         answers = self._answers(self._arguments(self._start))
-        known = self.working_set(groups)
+        recalled = self.working_set(groups)
         cuts: list[Cut] = []
         for stand_in in self._memory.recall(answers, self._answers):
             pool = stand_in.atom.pool
             cuts += map(stand_in.lifted, pool.cuts)
             self._largest[stand_in.rows] = pool.largest
             stand_in.quality = weakest((stand_in.quality, pool.quality))
-        known.add(cuts)
-        found = self._noted(self._start, answers, known.group_values(self._start))
-        return cuts + found.cuts()
+        recalled.add(cuts)
+        first = self._noted(self._start, answers, recalled.group_values(self._start))
+        return cuts + first.cuts()
 
     def conflicts(self, constraints: list[cp.Constraint]) -> tuple[str, ...]:
         """Those that contradict each other, in words."""
@@ -181,9 +181,9 @@ class ProgramRun(CutRun):
             if near is None:
                 continue
             values = self._cuts.group_values(near)
-            found = self._kept(self.points.at(near, values, self._heights))
-            if found is not None and found.objective < certificate.lower - room:
-                certificate.lower = found.objective
+            point = self._kept(self.points.at(near, values, self._heights))
+            if point is not None and point.objective < certificate.lower - room:
+                certificate.lower = point.objective
                 self._is_doubted = True
         self.master_seconds += time.perf_counter() - started
 
@@ -208,26 +208,26 @@ class ProgramRun(CutRun):
         values = self._uppers(planes)
         if not np.isfinite(values).all():
             return
-        found = self.points.at(w, values, self._heights)
+        point_there = self.points.at(w, values, self._heights)
         mended = self.rewritten.mended(ROOMS[0])
-        roomier = found if mended is None else self.points.at(mended, values, self._heights)
-        self._inside = next((point for point in (roomier, found) if point.is_kept), None)
+        roomier = point_there if mended is None else self.points.at(mended, values, self._heights)
+        self._inside = next((point for point in (roomier, point_there) if point.is_kept), None)
 
     def _measure(self, cuts: WorkingSet) -> None:
         """Find the size of variables and terms by the data: the constraints and the planes."""
         assert self.solver is not None
         self.solver.fit(cuts, ROUNDING * self._largest)
-        found = levels(cuts, self.solver.w_units)
-        if (found > 2.0 * self._levels).any():
-            self._levels = np.maximum(found, self._levels)
+        sizes = levels(cuts, self.solver.w_units)
+        if (sizes > 2.0 * self._levels).any():
+            self._levels = np.maximum(sizes, self._levels)
             self.points.measure(self.solver.w_units, self._levels)
             scale = 0.0 if self.best is None else self.best.scale
             self.certificate.scale = max(scale, self.points.least[0])
 
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         w = self.points.on_equalities(self._low_enough(answer, cuts, damping))
-        found = self._in_domain(w)
-        return w if found is None else found
+        inside = self._in_domain(w)
+        return w if inside is None else inside
 
     def _in_domain(self, w: Floats) -> Floats | None:
         """A point near by that keeps the rows without a slack, on the way to one that does.
@@ -260,12 +260,12 @@ class ProgramRun(CutRun):
         assert self.solver is not None
         started = time.perf_counter()
         least = -np.inf if answer.bound is None else answer.bound[0]
-        found = None
+        nearest = None
         if np.isfinite(least) and np.isfinite(self.certificate.upper):
             level = least + damping * (self.certificate.upper - least)
-            found = self.solver.nearest(cuts, best, level)
+            nearest = self.solver.nearest(cuts, best, level)
         self.master_seconds += time.perf_counter() - started
-        return super().between(answer, cuts, damping) if found is None else found
+        return super().between(answer, cuts, damping) if nearest is None else nearest
 
     def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
         return self._noted(w, self._answers(self._arguments(w)), known)
@@ -299,16 +299,16 @@ class ProgramRun(CutRun):
         if not point.is_kept:
             is_last = point.objective - certificate.lower <= self.stopping.tol * point.scale
             self._look_inside(is_last)
-        found = self._kept(point)
+        admissible = self._kept(point)
         is_all = self.solver is not None and self._inside is None
-        if is_relaxed and (found is not None or self._inside is not None):
+        if is_relaxed and (admissible is not None or self._inside is not None):
             certificate.upper = np.inf  # it was that of relaxed constraints
-            found = found or self._inside
-        elif found is None and is_all and point.broken <= ADMISSIBLE:
-            found = point
-        if found is not None and certificate.update_best(found.objective, found.w):
-            self.best = found
-            certificate.scale = found.scale
+            admissible = admissible or self._inside
+        elif admissible is None and is_all and point.broken <= ADMISSIBLE:
+            admissible = point
+        if admissible is not None and certificate.update_best(admissible.objective, admissible.w):
+            self.best = admissible
+            certificate.scale = admissible.scale
             self._touches = list(map(StandIn.touch, self.stand_ins, answers))
             self._confirm()
 
@@ -341,16 +341,16 @@ class ProgramRun(CutRun):
 
     def _lifted(self, w: Floats, answers: Sequence[Planes]) -> Planes:
         """The planes of all atoms, in the user's variables."""
-        found = Planes.joined(list(map(partial(self._lifted_of, w), self.stand_ins, answers)))
-        found = found._replace(quality=weakest(stand_in.quality for stand_in in self.stand_ins))
-        sizes = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
+        planes = Planes.joined(list(map(partial(self._lifted_of, w), self.stand_ins, answers)))
+        planes = planes._replace(quality=weakest(stand_in.quality for stand_in in self.stand_ins))
+        sizes = np.maximum(np.abs(planes.intercepts), np.abs(planes.slopes) @ np.abs(w))
         self._heights = np.zeros(self.rewritten.n_groups)
-        np.maximum.at(self._heights, found.groups, sizes)
+        np.maximum.at(self._heights, planes.groups, sizes)
         self._largest = np.maximum(self._largest, self._heights)
-        top = tops(found, self.rewritten.n_groups - 1)
+        top = tops(planes, self.rewritten.n_groups - 1)
         self.exact = self.exact and bool((top.slacks <= EXACT * self._heights[:-1]).all())
-        self.certificate.quality = weakest((self.certificate.quality, found.quality))
-        return found
+        self.certificate.quality = weakest((self.certificate.quality, planes.quality))
+        return planes
 
     def _of_atom(self, stand_in: StandIn, parts: Sequence[Planes]) -> Planes:
         """The planes of an atom, one at least for each group that has a value."""
@@ -391,10 +391,10 @@ class ProgramRun(CutRun):
         if self.solver is not None:
             self.solver.give_duals(problem.constraints)
         self.rewritten.put(w)
-        found: list[list[Plane]] = [[] for _ in self.stand_ins]
+        of_atoms: list[list[Plane]] = [[] for _ in self.stand_ins]
         for multiplier, active in self._active:
             for a, cut, _, share in active.labellings or ():
                 if share * multiplier > ACTIVE_PLANE:
-                    found[a].append(self.stand_ins[a].plane(cut, share * multiplier))
-        for stand_in, planes in zip(self.stand_ins, found, strict=True):
+                    of_atoms[a].append(self.stand_ins[a].plane(cut, share * multiplier))
+        for stand_in, planes in zip(self.stand_ins, of_atoms, strict=True):
             stand_in.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))

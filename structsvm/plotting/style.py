@@ -118,8 +118,8 @@ NO_STATE = StateMark("#8C8C8C", "", "#000000")
 def state_marks(learner: Learner) -> dict[Any, StateMark]:
     """The mark of each state that a learner knows, by name; empty if it knows none."""
     own = [learner.classes_, *(getattr(r, "classes_", None) for r in learner.baselines_.values())]
-    classes_known = next((classes for classes in own if classes is not None), None)
-    states: Sequence[Any] = () if classes_known is None else classes_known.tolist()
+    classes_ = next((classes for classes in own if classes is not None), None)
+    states: Sequence[Any] = () if classes_ is None else classes_.tolist()
     marks = {}
     for k, name in enumerate(states):
         color = COLORS[k % len(COLORS)]

@@ -64,9 +64,9 @@ class AnyRun:
     @hook
     def solution(self, status: Status) -> Solution:
         """The best weight with its certificate."""
-        found = self.certificate.solution(status, self.oracle_calls)
+        solution = self.certificate.solution(status, self.oracle_calls)
         seconds = self.oracle_seconds, self.master_seconds
-        return replace(found, oracle_seconds=seconds[0], master_seconds=seconds[1])
+        return replace(solution, oracle_seconds=seconds[0], master_seconds=seconds[1])
 
     def seconds_left(self, calls: int) -> float:
         """The seconds left for so many more oracle calls, of which the first N are always made."""

@@ -150,11 +150,11 @@ class CuttingPlane(Solver):
                     break
                 w = run.between(answer, cuts, damped)
                 upper = certificate.upper
-                known = cuts.group_values(w)
-                planes = run.evaluate(w, groups, known)
+                lower_values = cuts.group_values(w)
+                planes = run.evaluate(w, groups, lower_values)
                 if damped and follows and omega is not None:
                     damping = _followed(damping, omega, planes, answer.w)
-                new = planes.cuts(_violated(run, planes, known, w))
+                new = planes.cuts(_violated(run, planes, lower_values, w))
                 gained = certificate.upper < upper
                 if not gained:
                     at_answer = cuts.group_values(answer.w)

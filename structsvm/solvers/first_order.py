@@ -100,8 +100,8 @@ class BlockFrankWolfe(Solver):
             room = run.certificate.null - run.certificate.lower
             if iteration % ITERATIONS_BETWEEN == 0 or estimate <= self.stopping.tol * room:
                 values = dual.offsets + dual.slopes @ dual.w
-                known = np.maximum(values, cache.values(dual.w))
-                evaluation = run.evaluate(dual.w, samples, known)
+                lower_values = np.maximum(values, cache.values(dual.w))
+                evaluation = run.evaluate(dual.w, samples, lower_values)
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
                 dual.bound(run)
@@ -212,8 +212,8 @@ class ProjectedSubgradient(Solver):
             w = risk.space.project(w - (w - target + at.slopes[0] / omega.curvature) / t)
             average = average + share * (w - average)
             if t % ITERATIONS_BETWEEN == 0:
-                known = np.maximum(first.group_values(average), offset + slope @ average)
-                run.evaluate(average, whole, known)
+                lower_values = np.maximum(first.group_values(average), offset + slope @ average)
+                run.evaluate(average, whole, lower_values)
             state = {"w": w, "average": average, "slope": slope}
             state |= {"offset": np.array(offset), "t": np.array(t)}
             yield Step("projected subgradient", 1, state=(first.state() | state).copy)

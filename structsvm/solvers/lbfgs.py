@@ -63,20 +63,20 @@ def descend(evaluate: Evaluate, x: Floats) -> Iterator[Iterate]:
     yield now
     while now.gradient.any():
         if pairs:
-            found = _step(evaluate, now, _direction(now.gradient, pairs), 1.0)
+            next_point = _step(evaluate, now, _direction(now.gradient, pairs), 1.0)
         else:
             length = 1.0 / max(1.0, float(np.linalg.norm(now.gradient)))
-            found = _step(evaluate, now, -now.gradient, length)
-        if found is None:
+            next_point = _step(evaluate, now, -now.gradient, length)
+        if next_point is None:
             if not pairs:
                 return
             pairs.clear()
             continue
-        step = found.x - now.x
-        change = found.gradient - now.gradient
+        step = next_point.x - now.x
+        change = next_point.gradient - now.gradient
         if step @ change > EPS * abs(step @ now.gradient) and change @ change > 0.0:
             pairs.append((step, change))
-        now = found
+        now = next_point
         yield now
 
 

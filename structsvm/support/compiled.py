@@ -109,11 +109,11 @@ def values(Xs: Sequence[Floats]) -> Floats:
 
     Values that are missing, NaN, are neither least nor largest, unless there is no other.
     """
-    found = np.empty((len(Xs), 4, Xs[0].shape[1]))
+    extremes = np.empty((len(Xs), 4, Xs[0].shape[1]))
     with Interrupts():
-        for X, of_one in zip(Xs, found, strict=True):
+        for X, of_one in zip(Xs, extremes, strict=True):
             _fill_values(_plain(X), of_one)
-    return found
+    return extremes
 
 
 def standardise(stack: Stack, means: Floats, scales: Floats) -> None:
@@ -146,20 +146,20 @@ def _add_up(rows: Floats, first: Ints, total: Floats, squares: Floats) -> None:
 
 
 @inner(no_cpython_wrapper=False)
-def _fill_values(X: Floats, found: Floats) -> None:
+def _fill_values(X: Floats, extremes: Floats) -> None:
     T, P = X.shape
-    found[0] = np.inf
-    found[1] = -np.inf
-    found[2] = X[0]
-    found[3] = X[T // 2]
+    extremes[0] = np.inf
+    extremes[1] = -np.inf
+    extremes[2] = X[0]
+    extremes[3] = X[T // 2]
     for t in range(T):
         for j in range(P):
             value = X[t, j]
-            found[0, j] = value if value < found[0, j] else found[0, j]
-            found[1, j] = value if value > found[1, j] else found[1, j]
+            extremes[0, j] = value if value < extremes[0, j] else extremes[0, j]
+            extremes[1, j] = value if value > extremes[1, j] else extremes[1, j]
     for j in range(P):
-        if found[0, j] > found[1, j]:
-            found[:2, j] = np.nan
+        if extremes[0, j] > extremes[1, j]:
+            extremes[:2, j] = np.nan
 
 
 @compiled(error_model="numpy")

@@ -111,11 +111,13 @@ def is_replaced(plugin: object, name: str) -> bool:
     return overrides(cls, name, contract)
 
 
-def raise_wrong(plugin: object, method: str, found: Any, instead: str) -> NoReturn:
+def raise_wrong(plugin: object, method: str, returned: Any, instead: str) -> NoReturn:
     """Refuse what a method of a plugin returned."""
     from structsvm.support.checks import shown
 
-    raise PluginError(f"{type(plugin).__name__}.{method} returned {shown(found)}: return {instead}")
+    raise PluginError(
+        f"{type(plugin).__name__}.{method} returned {shown(returned)}: return {instead}"
+    )
 
 
 def culprit(error: BaseException) -> str | None:

@@ -156,13 +156,13 @@ def each_in_order(ys: Any, Xs: Any, called: Callable[[int], str] = "frame {}".fo
     return [in_order_of_rows(y, X, called(i)) for i, (y, X) in pairs]
 
 
-def refuse_other_columns(which: str, found: Sequence[str], expected: Sequence[str]) -> None:
+def refuse_other_columns(which: str, columns: Sequence[str], expected: Sequence[str]) -> None:
     """Check that columns are called, and in an order, as expected."""
-    if list(found) == list(expected):
+    if list(columns) == list(expected):
         return
-    pairs = zip_longest(found, expected, fillvalue="nothing")
+    pairs = zip_longest(columns, expected, fillvalue="nothing")
     place, one, other = next((j, a, b) for j, (a, b) in enumerate(pairs) if a != b)
     raise DataError(
-        which + f" has features {some_of(found)}, expected {some_of(expected)}: give the same "
+        which + f" has features {some_of(columns)}, expected {some_of(expected)}: give the same "
         f"columns in the same order (column {place} is {one}, expected {other})"
     )

@@ -66,9 +66,9 @@ def check_atom(
     """
     refuse_below(2, "n_points", n_points)
     shapes = [shape] if all(isinstance(n, int) for n in shape) else list(shape)
-    given: dict[str, Any] = {"n_terms": n_terms, "sign": sign, "monotonicity": monotonicity}
+    settings: dict[str, Any] = {"n_terms": n_terms, "sign": sign, "monotonicity": monotonicity}
     variables = [cp.Variable(one) for one in shapes]  # type: ignore[arg-type]
-    atom = OracleMax(variables, oracle, parameters=parameters, label="check_atom", **given)
+    atom = OracleMax(variables, oracle, parameters=parameters, label="check_atom", **settings)
     for read in _parameters_of(oracle):
         if not any(read is one for one in parameters):
             raise PluginError(
@@ -118,9 +118,9 @@ def _check_convex(atom: OracleMax, points: Floats, answers: Sequence[Planes]) ->
 
 def _check_planes(atom: OracleMax, points: Floats, answers: Sequence[Planes]) -> None:
     """No plane is above an upper bound of its term, and no domain cuts off a point with a value."""
-    found = [tops(planes, atom.n_terms) for planes in answers]
+    largest = [tops(planes, atom.n_terms) for planes in answers]
     inside = np.array([not (planes.groups == NO_SLACK).any() for planes in answers])
-    uppers = np.stack([planes.values + planes.slacks for planes in found])
+    uppers = np.stack([planes.values + planes.slacks for planes in largest])
     uppers = np.column_stack([uppers, np.where(inside, 0.0, np.inf)])
     for i, planes in enumerate(answers):
         heights = planes.intercepts + points @ planes.slopes.T
@@ -159,9 +159,11 @@ def _parameters_of(oracle: Any) -> Iterator[cp.Parameter]:
     function = oracle if inspect.isroutine(oracle) else type(oracle).__call__
     function = getattr(function, "__func__", function)
     if inspect.isfunction(function):
-        known = inspect.getclosurevars(function)
-        given = [function.__defaults__ or (), (function.__kwdefaults__ or {}).values()]
-        yield from _held_in(list(chain(known.nonlocals.values(), known.globals.values(), *given)))
+        variables = inspect.getclosurevars(function)
+        defaults = [function.__defaults__ or (), (function.__kwdefaults__ or {}).values()]
+        yield from _held_in(
+            list(chain(variables.nonlocals.values(), variables.globals.values(), *defaults))
+        )
 
 
 def _held_in(values: Sequence[Any]) -> Iterator[cp.Parameter]:

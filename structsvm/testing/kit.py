@@ -107,10 +107,12 @@ class Kit(Checked):
         except DataError:
             return False
 
-    def must_refuse(self, method: str, what: str, call: Callable[..., Any], *given: Any) -> None:
+    def must_refuse(
+        self, method: str, what: str, call: Callable[..., Any], *arguments: Any
+    ) -> None:
         did = "accepted"
         try:
-            call(*given)
+            call(*arguments)
         except DataError:
             return
         except Exception as error:
@@ -252,8 +254,8 @@ class Kit(Checked):
         self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
     ) -> None:
         """Training samples have the joint features of what they are made of."""
-        for i, (given, M) in enumerate(zip(samples, truths, strict=True)):
-            sample = self.at(i).call("training_sample", given, M)
+        for i, (example, M) in enumerate(zip(samples, truths, strict=True)):
+            sample = self.at(i).call("training_sample", example, M)
             y = sample.truth
             self.require(
                 y.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
@@ -264,11 +266,11 @@ class Kit(Checked):
                 alike = np.allclose(sample.gram_diagonal(y), squares, atol=TERM_ROUNDING)
                 self.require(alike, f"gram_diagonal of sample {i} is not the diagonal of gram")
                 continue
-            diagonal = M.gram_diagonal(given.X)
+            diagonal = M.gram_diagonal(example.X)
             scale = TERM_ROUNDING * (1.0 + float(np.abs(diagonal).max()))
             fits = np.allclose(sample.gram_diagonal(y), diagonal, rtol=0, atol=scale)
-            if not given.has_gaps:
-                fits &= np.allclose(sample.gram(y), M.gram(given.X), rtol=0, atol=scale)
+            if not example.has_gaps:
+                fits &= np.allclose(sample.gram(y), M.gram(example.X), rtol=0, atol=scale)
             self.require(
                 fits,
                 f"gram of the truth of sample {i} is not X^T M X, or gram_diagonal not its "
@@ -284,7 +286,7 @@ class Kit(Checked):
         for T, family in families.items():
             if family:
                 self._check_tiny(tiny[T], family)
-        given = []
+        some = []
         for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
             oracles = [self.plugin.decoder(sample)]
             learned = self.plugin.training_sample(sample, truth)
@@ -292,16 +294,16 @@ class Kit(Checked):
             if difference(oracles[0], of_learned) is not None:
                 oracles.append(of_learned)
             where = f"sample {i} of {truth.n_samples} samples"
-            given.append(max(self._check_given(o, sample, truth, where) for o in oracles))
+            some.append(max(self._check_given(o, sample, truth, where) for o in oracles))
         enumerated = {T: len(family) for T, family in families.items()}
         self.require(
-            max(given) > 1 or max(enumerated.values(), default=0) > 1,
+            max(some) > 1 or max(enumerated.values(), default=0) > 1,
             "nothing was compared, because the family has one single partition of every sample "
             "that was looked at: give samples that can be partitioned in more than one way",
         )
         searched = {T: (self.plugin.decoder(tiny[T]), family) for T, family in families.items()}
         check_small(searched, INSTANCES, self.plugin.traits.contiguous, self.rng)
-        return Report(enumerated, given)
+        return Report(enumerated, some)
 
     def _family(self, sample: Sample) -> list[EquivalenceMatrix]:
         """Every partition of a few items that the problem has: those ``encode`` gives back."""

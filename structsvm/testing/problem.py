@@ -93,15 +93,15 @@ def check_problem(
     weights = random_weights(problem, np.random.default_rng(0))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
         family = None if labellings is None else list(_every(labellings, x, y))
-        labellings_known = [(one, "one of labellings(x)") for one in family or ()]
+        family_in_words = [(one, "one of labellings(x)") for one in family or ()]
         sample = Asked(problem, checked.name, f"sample {i}", x=x, y=y, number=i, family=family)
         sample.require_member(y, "the label given")
-        labellings_known += [
+        family_in_words += [
             (answer.labelling.y, "found by separate")
-            for answer in check_separation(sample, weights, labellings_known)
+            for answer in check_separation(sample, weights, family_in_words)
             if answer.separation.quality is not Quality.RELAXATION
         ]
-        check_inference(sample, weights, [(y, "the truth"), *labellings_known], exact_inference)
+        check_inference(sample, weights, [(y, "the truth"), *family_in_words], exact_inference)
     return Report()
 
 
