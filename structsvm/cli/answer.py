@@ -59,7 +59,8 @@ class Answer:
         learner: Learner,
         search: MetricLearnerCV | None = None,
     ) -> Answer:
-        """Judge by what was held out."""
+        """Judge by what was held out, of the columns that were learned from."""
+        test = test.of_columns(getattr(learner, "feature_names_in_", test.inputs.features or ()))
         inputs = test.inputs
         samples = inputs.scored(test.data.samples)
         model = output / MODEL

@@ -39,13 +39,15 @@ FEWER_ROWS = 4
 PIXELS_AT_ONCE, CHECKING = 3_000_000, 0.5
 """Pixels of images that are divided into regions where no time is given, and else the part of the
 time that is left in which they are."""
-USUAL_COLUMNS = 30
-"""Columns up to which there is time for so many."""
+USUAL_COLUMNS, SQUARE = 30, 0.1
+"""Columns up to which there is time for so many; and the values of a matrix of columns by columns,
+which learning makes, in units of all values that there is time for."""
 JUDGED_BY, FEWEST_JUDGED = 0.5, MIN_UNITS
 """What is judged by at most, in units of what is learned from, and recordings at least."""
 TOO_LONG = 4
 """Recordings that are longer in all, in units of what is judged by at most, are judged in part."""
 
+TINY = np.finfo(np.float64).tiny
 COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
 FEW_ROWS = 20  # of each cluster, which are left in any case
 FEWEST = 4  # independent samples of which any can be held out
@@ -77,6 +79,16 @@ class Part:
         data = replace(self.data.cut(pieces), called=[item.name for item in items])
         return Part(replace(self.inputs, items=items, labels=None), data)
 
+    def of_columns(self, names: Sequence[str]) -> Part:
+        """The same with these columns alone; of images, whose columns are made, with all."""
+        if self.inputs.features is None or tuple(names) == self.inputs.features:
+            return self
+        which = [self.inputs.features.index(name) for name in names]
+        data = self.data.with_features([X[:, which] for X in self.data.arrays])
+        items = [item.choosing(names) for item in self.inputs.items]
+        inputs = replace(self.inputs, items=items)
+        return replace(self, inputs=inputs, data=replace(data, names=list(names)))
+
     @property
     def in_pieces(self) -> Part:
         """Recordings, if they are few, in pieces that have their recording for group."""
@@ -94,9 +106,11 @@ def thinned(parts: tuple[Part, Part], most: int) -> tuple[Part, Part]:
     """So many samples of a few columns to learn from, about, and fewer to judge by.
 
     Of every recording a stretch is left that has changes, and whole recordings where that is not
-    enough; nothing is averaged, so that changes stay where they are. Of a table rows are left.
+    enough; nothing is averaged, so that changes stay where they are. Of a table rows are left. Of
+    very many columns some are left to learn from; what is judged by has all of them.
     """
     (train, test) = parts
+    train = _columns(train, math.isqrt(round(SQUARE * most * USUAL_COLUMNS)))
     most = math.ceil(most * min(1.0, USUAL_COLUMNS / train.data.n_features))
     to_judge = math.ceil(JUDGED_BY * most)
     if train.data.problem.traits.contiguous:
@@ -142,6 +156,24 @@ def _seconds_of_one(inputs: InputData) -> float:
 def n_items(part: Part) -> int:
     """The number of samples, or of rows, nodes, in all."""
     return sum(sample.n_samples for sample in part.data.samples)
+
+
+def _columns(part: Part, most: int) -> Part:
+    """So many columns: those of recordings that differ least from one sample to the next.
+
+    What labels say is not looked at, so that what is held out of this part tells as much as before.
+    """
+    names = part.inputs.features
+    if names is None or len(names) <= most:
+        return part
+    if part.data.problem.traits.contiguous:
+        arrays = part.data.arrays
+        steps = sum(np.nansum(np.diff(X, axis=0) ** 2, axis=0) for X in arrays)
+        spread = sum(np.nansum((X - np.nanmean(X, axis=0)) ** 2, axis=0) for X in arrays)
+        kept = np.argsort(np.where(spread > 0, steps / np.maximum(spread, TINY), np.inf))
+    else:
+        kept = np.random.default_rng(0).permutation(len(names))
+    return part.of_columns([names[j] for j in sorted(kept[:most].tolist())])
 
 
 def _stretches(part: Part, most: int) -> Part:
@@ -209,6 +241,9 @@ def about_time(parts: tuple[Part, Part], left: tuple[Part, Part]) -> str:
         if len(some.data) < len(part.data):
             which += f" in {len(some.data)} of {words.wholes(len(part.data))}"
         said.append(which)
+    P = left[0].data.n_features
+    if P < parts[0].data.n_features:
+        said[0] += f", {P} of {parts[0].data.n_features:,} columns,"
     return (
         f"to answer in time, {said[0]} are learned from, and {said[1]} are judged by: more "
         "--minutes take more of them"

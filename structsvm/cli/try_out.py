@@ -302,8 +302,8 @@ class Search:
         """Samples that the first answer is learned from at most."""
         self.first: dict[str, Learner] = {}
         """What answered first, by its name, if it was compared with nothing."""
-        self.n_first = 0
-        """The samples that it was learned from."""
+        self.of_first = (0, 0)
+        """The columns and the samples that it was learned from."""
         self.whole = fingerprint([x.data for x in thinned(parts, AT_ONCE)[0].data.samples])
 
     def look_at(self, most: int) -> None:
@@ -393,7 +393,7 @@ class Search:
         given: dict[str, Any] = {"baselines": baselines if seconds or size <= FEW_VALUES else None}
         # The verdict is that on what is held out, not the one of choosing.
         with without_warnings(VerdictWarning), self.train.inputs.named():
-            models = self.first if self.n_first >= rows else {}
+            models = self.first if self.of_first >= (data.n_features, rows) else {}
             self.search.fit(data, resume=self.output / TRIED, models=models, **given)
 
     @property
@@ -417,12 +417,13 @@ class Search:
         with self.train.inputs.named():
             learner.fit(data)
         self.first = {first.name: learner}
-        self.n_first = n_items(self.train)
+        self.of_first = (data.n_features, n_items(self.train))
         return learner
 
 
 def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Path) -> None:
     """Learn the same from all that was read, the part that was held out as well."""
+    whole = whole.of_columns(getattr(learner, "feature_names_in_", whole.inputs.features or ()))
     whole = whole.in_pieces
     inputs = whole.inputs
     path = output / ALL
