@@ -24,7 +24,7 @@ from structsvm.cli.request import (
 from structsvm.cli.terminal import Terminal
 from structsvm.data.marks import count_marks
 from structsvm.errors import DataError, SettingsError
-from structsvm.io.changes import refuse_without_changes
+from structsvm.io.changes import refuse_one_word, refuse_without_changes
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
 from structsvm.io.files import RecordingFiles, formats_in_words, read_files
 from structsvm.io.folders import find_recordings
@@ -107,6 +107,9 @@ def read_layers(
     if skipped:
         terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
     files = {path: name for path, name in files.items() if not only or str(path) in only}
+    is_learned_from = learner is None and in_order and (need_labels or blanks)
+    if is_learned_from and labels is None and request.regions is None:
+        refuse_one_word(files, options)
     with terminal.working(f"reading {counted(len(files), 'file')}", end):
         recordings, there = read_files(files, options, end, FEWEST_READ)
     read = _those_read(terminal, list(map(str, there)), len(files))

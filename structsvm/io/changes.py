@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from structsvm.data.labels import unlabelled
 from structsvm.errors import DataError
-from structsvm.io.recording import Recording, listed
+from structsvm.io.recording import FileOptions, Recording, listed
+from structsvm.io.sniff import TEXT_KINDS, kind_of, read_text
 from structsvm.messages import parameter
 
 JOIN = (
     "Join the clips of one person, animal or machine, in the order of time, to a table with a "
     "column of labels: a clip that was cut by its label says nothing of when labels change"
 )
+
+
+def refuse_one_word(files: Mapping[Path, str], options: FileOptions) -> None:
+    """Refuse tables whose labels are one word each, which is seen long before all is read."""
+    found = []
+    for path, name in files.items():
+        words = _words_in(path, options)
+        if len(words) != 1:
+            return
+        found.append(Recording(name, np.empty((1, 0)), np.array(words), (), str(path)))
+    refuse_without_changes(found, apart=False)
+
+
+def _words_in(path: Path, options: FileOptions) -> list[str]:
+    """The first two labels of a table that differ, or fewer; none where that takes reading it."""
+    words: list[str] = []
+    if kind_of(path) not in TEXT_KINDS:
+        return words
+    with suppress(DataError):  # which reading it refuses with more to say
+        text, written = read_text(path, options)
+        rows = (cells for _, cells in written.rows(text))
+        names = [name.strip() for name in written.names or next(rows, [])]
+        if options.label_column not in names:
+            return words
+        place = names.index(options.label_column)
+        for cells in rows:
+            word = cells[place].strip() if place < len(cells) else ""
+            if word and word not in words:
+                words.append(word)
+            if len(words) > 1:
+                break
+    return words
 
 
 def refuse_without_changes(recordings: Sequence[Recording], *, apart: bool) -> None:

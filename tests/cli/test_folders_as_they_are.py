@@ -45,6 +45,17 @@ class TestClipsInFoldersOfTheirLabels:
         assert "oin the clips of one person, animal or machine" in said
         assert not (tmp_path / "o").exists()
 
+    @cases((["run"], {}), (["run", ""], {}), (["run"], {"sep": ";"}))
+    def test_labels_of_one_word_are_refused_before_samples_are_read(
+        self, refused, rng, tmp_path, monkeypatch, words, how
+    ):
+        for k in range(6):
+            frame = pd.DataFrame({"x": rng.normal(size=20), "label": np.resize(words, 20)})
+            put(tmp_path / "r" / f"{k}.csv", frame, **how)
+        monkeypatch.setattr("structsvm.io.files.read_file", None)
+        said = refused(f"try change-point {tmp_path}/r -o {tmp_path}/o")
+        assert "every recording is one single segment" in said
+
     def test_folders_of_people_are_groups(self, done, rng, tmp_path):
         for who in ("ann", "ben", "cat", "dan"):
             for k in range(2):

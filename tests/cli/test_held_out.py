@@ -173,6 +173,48 @@ def test_columns_that_are_many_take_time_as_well():
     assert n_items(thinned(many, 3000)[0]) < n_items(thinned(few, 3000)[0])
 
 
+def wide(P, ordered):
+    """Ten recordings, or a table, of which three columns alone follow the labels."""
+    rng = np.random.default_rng(0)
+    kept = []
+    for one in long(10, changes=4) if ordered else long(1, T=2000, changes=40):
+        X = rng.normal(size=(len(one.X), P))
+        X[:, [5, 70, P - 1]] += 2.0 * (one.y[:, None] % 3)
+        kept.append(replace(one, X=X, features=tuple(f"c{j}" for j in range(P)), time=None))
+    problem = ChangePoint() if ordered else Clustering()
+    data = TrainingSet.of(problem, [one.X for one in kept], [one.y % 3 for one in kept])
+    data = replace(data, names=list(kept[0].features))
+    inputs = InputData(Request((), (), {}, problem=""), Terminal(), kept, problem)
+    return Part(inputs, data)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("P", [300, 1000, 3000])
+def test_of_very_many_columns_some_are_seen_whatever_their_number(P, ordered):
+    """What is learned from, and a matrix of columns by columns, has about as many values."""
+    whole = wide(P, ordered)
+    both = (whole, whole)
+    sizes = []
+    for most in (1000, 15_000, 10**7):
+        train, test = found = thinned(both, most)
+        Q = train.data.n_features
+        assert [x.shape[1] for x in train.inputs.Xs] == [Q] * len(train.inputs)
+        assert list(train.inputs.features) == train.data.names
+        assert Q**2 <= 3 * most
+        assert test.data.n_features == P
+        said = about_time(both, found)
+        assert (f"{Q} of {P:,} columns" in said) == (P > Q)
+        for item, sample in zip(train.inputs.items, train.data.samples, strict=True):
+            assert np.array_equal(item.X, sample.X)
+        if ordered:  # without a look at labels
+            assert {"c5", "c70", f"c{P - 1}"} <= {*train.inputs.features}
+        sizes.append(Q)
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == P
+    again = test.of_columns(train.inputs.features)
+    assert np.array_equal(again.data.samples[0].X, again.inputs.items[0].X)
+
+
 @pytest.mark.parametrize(("n", "T"), [(6, 4000), (12, 2000), (3, 9000)])
 def test_held_out_recordings_that_are_far_too_long_are_judged_in_part(n, T):
     both = divided(part_of(long(n, T=T, changes=60)), None)
