@@ -39,7 +39,8 @@ def _words_in(path: Path, options: FileOptions) -> list[str]:
     with suppress(DataError):  # which reading it refuses with more to say
         text, written = read_text(path, options)
         rows = (cells for _, cells in written.rows(text))
-        names = [name.strip() for name in written.names or next(rows, [])]
+        header = list(written.names) or next(rows, [])
+        names = [name.strip() for name in header]
         if options.label_column not in names:
             return words
         place = names.index(options.label_column)

@@ -28,7 +28,9 @@ def read_intervals(path: str | PathLike[str], **chosen: str | None) -> dict[str,
     ----------
     path : path
         ``.json``: tasks of Label Studio with labels of time series or sound; the name of a
-        recording is that of its file, as it was before it was uploaded. ``.boris``, ``.eaf``,
+        recording is that of its file, as it was before it was uploaded; or other objects with a
+        start, an end (or a duration) and a label, as a list or by recording, as of JAMS or VIA; or
+        pairs of a start and an end by recording. ``.boris``, ``.eaf``,
         ``.TextGrid``, ``.srt``, ``.vtt``, ``.rttm``: documents of BORIS, ELAN and Praat, subtitles,
         and who speaks. Lines without a header have a start, perhaps an end, and a label, as in a
         label track of Audacity, or are the tab-delimited text of ELAN. Otherwise a table with a

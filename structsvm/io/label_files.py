@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, about, printable
+from structsvm.io.json_labels import stretches_in
 from structsvm.io.label_file import WHOSE, LabelFile, name_of, role_of
 from structsvm.io.label_rows import (
     START,
@@ -48,8 +49,6 @@ TRACKS = (".txt", ".lab", ".rttm")
 SUBTITLES = (".srt", ".vtt")
 LABEL_KINDS = (*LABEL_TABLES, *TRACKS, ".json", ".boris", ".eaf", ".textgrid", *SUBTITLES)
 """Kinds of files of labels."""
-WINDOW_LABEL = "window"
-"""The label of windows that have none."""
 STRETCHES = ("timeserieslabels", "labels")
 """The types of labels of time series and of sound in Label Studio."""
 UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
@@ -137,22 +136,12 @@ def read_regions(
 # ---- documents of tools
 
 
-def _are_windows(file: LabelFile) -> bool:
-    """Whether JSON has a list of pairs, from and to, for each recording."""
-    by_recording = file.document if isinstance(file.document, Mapping) else {}
-    windows = list(
-        chain.from_iterable(
-            some if isinstance(some, list) else [some] for some in by_recording.values()
-        )
-    )
-    return bool(windows) and all(isinstance(one, list) and len(one) == 2 for one in windows)
-
-
-def _of_windows(file: LabelFile) -> Iterator[Interval]:
-    for name, windows in file.document.items():
-        yield Interval(None, None, WINDOW_LABEL, name)
-        for start, end in windows:
-            yield Interval(moment(0, str(start)), moment(0, str(end)), WINDOW_LABEL, name)
+def _holds_stretches(file: LabelFile) -> bool:
+    """Whether this is JSON with stretches that are no tasks of Label Studio."""
+    items = file.document if isinstance(file.document, list) else [file.document]
+    if file.document is None or any(map(_is_task, items)) or any(map(_is_minimal, items)):
+        return False
+    return any(one.start is not None for one in stretches_in(file))
 
 
 def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
@@ -161,7 +150,7 @@ def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
     tasks = tasks if isinstance(tasks, list) else [tasks]
     if not all(map(_is_task, tasks)):
         way_out = "write them as a table with the columns recording, start, end and label"
-        if all(isinstance(one, Mapping) and any(map(_are_results, one.values())) for one in tasks):
+        if all(map(_is_minimal, tasks)):
             way_out = "export from Label Studio as JSON, which JSON-MIN is not"
         raise DataError(
             f"JSON of another form: its items have neither annotations nor predictions with "
@@ -196,10 +185,13 @@ def _is_task(task: Any) -> bool:
     return bool(lists) and all("result" in one for one in chain.from_iterable(lists))
 
 
-def _are_results(value: Any) -> bool:
-    """Whether this is what JSON-MIN has of the stretches of a task."""
-    items = value if isinstance(value, list) else []
-    return any(isinstance(one, Mapping) and not one.keys().isdisjoint(STRETCHES) for one in items)
+def _is_minimal(task: Any) -> bool:
+    """Whether this is what JSON-MIN has of a task."""
+    fields = task.values() if isinstance(task, Mapping) else ()
+    lists = [value for value in fields if isinstance(value, list)]
+    return any(
+        isinstance(one, Mapping) and not one.keys().isdisjoint(STRETCHES) for one in chain(*lists)
+    )
 
 
 def _of_result(result: Sequence[Any], name: str, who: str) -> Iterator[Interval]:
@@ -332,7 +324,7 @@ def _of_lines_of_samples(file: LabelFile) -> Iterator[Interval]:
 FORMATS: tuple[
     tuple[str, Callable[[LabelFile], bool], Callable[[LabelFile], Iterator[Interval]]], ...
 ] = (
-    ("windows of time", _are_windows, _of_windows),
+    ("stretches in JSON", _holds_stretches, stretches_in),
     ("tasks of Label Studio", lambda file: file.kind == ".json", _of_label_studio),
     ("project of BORIS", lambda file: file.kind == ".boris", _of_boris),
     ("document of ELAN", lambda file: file.kind == ".eaf", _of_eaf),

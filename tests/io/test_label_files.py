@@ -107,6 +107,11 @@ def label_studio(kind="timeserieslabels", **others):
     return json.dumps([task])
 
 
+def objects():
+    fields = ("annotator", "label", "start", "end", "duration")
+    return [dict(zip(fields, row, strict=True)) for row in ROWS]
+
+
 def praat_table():
     return table(("tmin", START), ("tier", WHO), ("text", LABEL), ("tmax", END))
 
@@ -149,6 +154,8 @@ FILES = {
               separator="\t"),
         "subject",
     ),
+    "objects in JSON": ("walk.json", json.dumps(objects()), "annotator"),
+    "objects by recording": ("all.json", json.dumps({"a/walk.csv": objects()}), "annotator"),
     "tasks of Label Studio": ("tasks.json", label_studio(), "annotator"),
     "sound in Label Studio": ("tasks.json", label_studio("labels"), "annotator"),
 }  # fmt: skip
@@ -168,6 +175,54 @@ class TestSeveral:
         assert read_intervals(path, **{kind: "other"}) == {"walk": OTHER}
         with pytest.raises(DataError, match=f"no {kind} 'third'; there is 'mine', 'other'"):
             read_intervals(path, **{kind: "third"})
+
+
+def of_mine(start, end, label):
+    """One object for each of the stretches, with these fields."""
+    ends = [i.end - i.start * (end == "duration") for i in MINE]
+    return [{start: i.start, end: stop, label: i.label} for i, stop in zip(MINE, ends, strict=True)]
+
+
+VIA = {
+    "file": {"7": {"fid": "7", "fname": "walk.mp4"}},
+    "view": {"1": {"fid_list": ["7"]}},
+    "attribute": {"1": {"aname": "what", "options": {"0": "graze", "1": "rest"}}},
+    "metadata": {
+        f"1_{k}": {"vid": "1", "z": [i.start, i.end], "av": {"1": str(k)}}
+        for k, i in enumerate(MINE)
+    },
+}
+JSONS = {
+    "by recording": {"walk": of_mine("start", "end", "label"), "run": []},
+    "a list": [{"file": "walk.csv", **one} for one in of_mine("onset", "offset", "behavior")],
+    "AudioSet": [
+        {"video_id": "walk", "start_seconds": i.start, "end_seconds": i.end, "labels": [i.label]}
+        for i in MINE
+    ],
+    "milliseconds": {"walk": [
+        {"start_ms": 1000 * i.start, "end_ms": 1000 * i.end, "state": i.label} for i in MINE
+    ]},
+    "JAMS": {"annotations": [{"namespace": "x", "data": of_mine("time", "duration", "value")}]},
+    "ActivityNet": {"database": {"walk": {"duration": 10, "annotations": [
+        {"segment": [i.start, i.end], "label": i.label} for i in MINE
+    ]}}},
+    "VIA": VIA,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", JSONS.values(), ids=JSONS)
+def test_stretches_are_found_in_json_of_many_forms(tmp_path, content):
+    (tmp_path / "walk.json").write_text(json.dumps(content))
+    read = read_intervals(tmp_path / "walk.json")
+    assert read.pop("walk") == MINE
+    assert read in ({}, {"run": []})
+
+
+def test_a_stretch_in_json_has_one_label(tmp_path):
+    twice = [{"start": 0, "end": 2, "labels": ["dog", "bark"]}]
+    (tmp_path / "walk.json").write_text(json.dumps(twice))
+    with pytest.raises(DataError, match="has the labels 'dog', 'bark': a sample has one label"):
+        read_intervals(tmp_path / "walk.json")
 
 
 def region(kind, labels, start=0, end=4):

@@ -1,0 +1,118 @@
+"""Stretches of time in JSON, by recording, as a list, or within other objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from structsvm.errors import DataError
+from structsvm.io.label_file import WHOSE, LabelFile, columns_in, name_of, unit_of
+from structsvm.io.label_rows import Interval, is_moment, moment
+from structsvm.io.label_tables import after
+from structsvm.io.recording import listed, spelled
+
+WINDOW_LABEL = "window"
+"""The label of windows that have none."""
+CONTAINERS = ("annotations", "database", "data", "events", "items", "labels", "results", "segments")
+"""Keys that name no recording."""
+SPANS = ("segment", "interval", "window", "span")
+"""Fields of objects that hold a start and an end."""
+
+
+def stretches_in(file: LabelFile) -> Iterator[Interval]:
+    """All stretches of a document with the names of recordings, of which some have none."""
+    document = file.document
+    if isinstance(document, Mapping) and {"file", "metadata"} <= document.keys():
+        return _of_via(document)
+    return _below(document, (), file)
+
+
+def _below(node: Any, path: tuple[str, ...], file: LabelFile) -> Iterator[Interval]:
+    if isinstance(node, Mapping):
+        if one := _stretch(node, file):
+            yield one if one.recording else replace(one, recording=_recording(path, file))
+            return
+        for key, inner in node.items():
+            yield from _below(inner, (*path, str(key)), file)
+    elif isinstance(node, list):
+        name = _recording(path, file)
+        if _is_span(node) and len(path) == 1:  # the only window of a recording
+            node = [node]
+        if len(path) == 1 and all(map(_is_span, node)):
+            yield Interval(None, None, WINDOW_LABEL if node else "", name)
+            for start, end in node:
+                yield Interval(_moment(start), _moment(end), WINDOW_LABEL, name)
+            return
+        for inner in node:
+            yield from _below(inner, path, file)
+
+
+def _recording(path: Sequence[str], file: LabelFile) -> str | None:
+    """The recording that objects are below: a name that is known, or else the first name."""
+    names = [key for key in path if key.lower() not in CONTAINERS]
+    known = [key for key in names if spelled(name_of(key)) in file.known or key in file.known]
+    return next(iter(known or names), None)
+
+
+def _stretch(node: Mapping[str, Any], file: LabelFile) -> Interval | None:
+    """The stretch that an object is; None if it is none."""
+    plain = {str(k): v for k, v in node.items() if isinstance(v, str | int | float)}
+    columns = {**columns_in(list(plain)), **file.columns}
+    first = columns.get("start") or (columns.get("change") if "duration" in columns else None)
+    span = next((node[key] for key in SPANS if key in node and _is_span(node[key])), None)
+    if span is None and (first not in plain or columns.get("end") not in plain):
+        return None
+    if span is not None:
+        (start, end) = map(_moment, span)
+    else:
+        start = _moment(plain[str(first)], unit_of(str(first)))
+        end = _moment(plain[columns["end"]], unit_of(columns["end"]))
+        if columns["end"] == columns.get("duration"):
+            end = after(start, end, 0)
+    name = str(plain[columns["recording"]]) if "recording" in columns else None
+    who = {
+        kind: str(plain[field])
+        for (kind, names), field in product(WHOSE.items(), plain)
+        if field.lower() in names
+    }
+    return Interval(start, end, _label(node, columns), name, who)
+
+
+def _label(node: Mapping[str, Any], columns: Mapping[str, str]) -> str:
+    """The label of an object, which may be the only one of a list of labels."""
+    if "label" in columns:
+        return str(node[columns["label"]])
+    lists = {name: v for name, v in node.items() if isinstance(v, list) and "label" in name}
+    for name, labels in lists.items():
+        if len(labels) > 1:
+            several = listed(list(map(str, labels)))
+            raise DataError(f"a stretch has the {name} {several}: a sample has one label")
+        if labels:
+            return str(labels[0])
+    return WINDOW_LABEL
+
+
+def _of_via(document: Mapping[str, Any]) -> Iterator[Interval]:
+    """The temporal segments of a project of VIA, labelled by their first attribute."""
+    files = {key: one["fname"] for key, one in document["file"].items()}
+    views = document.get("view", {})
+    attributes = document.get("attribute", {})
+    for one in document["metadata"].values():
+        if not _is_span(one.get("z")):
+            continue
+        (fid, *_) = views.get(one["vid"], {}).get("fid_list") or [one["vid"]]
+        (name, value) = next(iter(one["av"].items()), ("", WINDOW_LABEL))
+        label = attributes.get(name, {}).get("options", {}).get(value, value)
+        (start, end) = map(_moment, one["z"])
+        yield Interval(start, end, str(label), files.get(str(fid), str(fid)))
+
+
+def _is_span(node: Any) -> bool:
+    is_pair = isinstance(node, list) and len(node) == 2
+    return is_pair and all(isinstance(x, str | int | float) and is_moment(str(x)) for x in node)
+
+
+def _moment(value: Any, unit: str | None = None) -> float | str:
+    return moment(0, str(value), unit)
