@@ -1,4 +1,6 @@
-"""Which method to use: the one that names most items right, or else the one of least loss."""
+"""Which method to use: the one that was chosen, or else that which names most items right, or has
+the least loss.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,8 @@ class Ranking:
     cross_validated: bool = False
     preferred: str = LEARNED
     """What is used of methods that are equal."""
+    is_chosen: bool = False
+    """Whether the choice fell on it by the same figures: others are better by chance at most."""
 
     @classmethod
     def of(
@@ -44,7 +48,8 @@ class Ranking:
         alike = [
             name
             for name, values in tried.items()
-            if any(np.abs(values - other).max() <= EQUAL_LOSSES for other in blind)
+            if values.max() > EQUAL_LOSSES  # what is right everywhere equals the truth
+            and any(np.abs(values - other).max() <= EQUAL_LOSSES for other in blind)
         ]
         return cls(
             {name: float(np.average(values, weights=weights)) for name, values in tried.items()},
@@ -58,10 +63,12 @@ class Ranking:
     def order(self) -> list[str]:
         """The methods, the first to be used; those that equal something blind come last."""
 
-        def place(name: str) -> tuple[bool, float, float, bool]:
+        def place(name: str) -> tuple[bool, bool, float, float, bool]:
             share = self.accuracies.get(name, -1.0)
             loss = self.losses[name]
-            return name in self.like_blind, -round(share, 9), round(loss, 9), name != self.preferred
+            is_other = name != self.preferred
+            is_late = self.is_chosen and is_other
+            return is_late, name in self.like_blind, -round(share, 9), round(loss, 9), is_other
 
         return sorted((name for name in self.losses if name not in BLIND), key=place)
 
@@ -96,15 +103,27 @@ class Ranking:
         first = self.order[0]
         blind = self.best_blind
         is_named = first in self.accuracies
+        has_less = self.losses[self._least] < self.losses[first] - EQUAL_LOSSES
+        best = max(self.accuracies, key=self.accuracies.__getitem__, default=first)
+        names_fewer = is_named and self.accuracies[best] > self.accuracies[first] + EQUAL_LOSSES
         notes = ["use-names" if is_named else "use"]
-        if is_named and self.losses[self._least] < self.losses[first] - EQUAL_LOSSES:
+        if names_fewer:
+            notes = ["use-chosen-names"]
+        elif has_less and not is_named:
+            notes = ["use-chosen"]
+        if is_named and has_less:
             notes.append("use-else")
+        if self.accuracies and not is_named:
+            notes.append("use-for-names")
         if not self.beats_blind:
             notes.append("blind-less")
         about = {
             "method": called(first),
             "loss": f"{self.losses[first]:.2g}",
             "share": f"{self.accuracies.get(first, np.nan):.0%}",
+            "best": called(best),
+            "more": f"{self.accuracies.get(best, np.nan):.0%}",
+            "lost": f"{self.losses[best]:.2g}",
             "other": called(self._least),
             "least": f"{self.losses[self._least]:.2g}",
             "blind": called(blind or ""),
@@ -117,4 +136,6 @@ class Ranking:
 
     @property
     def _least(self) -> str:
-        return min(self.order, key=self.losses.__getitem__)
+        """What loses least of those that equal nothing blind, if there are any."""
+        seeing = [name for name in self.order if name not in self.like_blind]
+        return min(seeing or self.order, key=self.losses.__getitem__)

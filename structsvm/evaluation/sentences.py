@@ -65,6 +65,12 @@ NOTES = {
     "use": "Use {method}: of all methods it has the least {measure}{where}, {loss}.",
     "use-names": "Use {method}: it names the most {words.item}s right{where}, {share}, and has the "
     "{measure} {loss}.",
+    "use-chosen": "Use {method}: its {measure} is {loss}{where}; that of {other}, {least}, is less "
+    "by what may be chance.",
+    "use-chosen-names": "Use {method}: it names {share} of the {words.item}s right{where}, and has "
+    "the {measure} {loss}; {best} names {more}, more by what may be chance.",
+    "use-for-names": "For names use {best}: it names the most {words.item}s right{where}, {more}, "
+    "and has the {measure} {lost}.",
     "use-else": "The least {measure} is that of {other}, {least}.",
     "blind-less": "No method has a smaller {measure} than {blind}, {less}: look for the cause with "
     "diagnose.",

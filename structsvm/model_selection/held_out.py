@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from structsvm.baselines.blind import blind_methods
 from structsvm.errors import LearningError
+from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, chosen, standard_error
 from structsvm.evaluation.split_wholes import Split
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
@@ -22,7 +23,7 @@ from structsvm.model_selection.attempts import try_method
 from structsvm.model_selection.folds import FEWEST_INNER, Fold, Trial, in_folds
 from structsvm.model_selection.trials import Clock, SavedTrials, tasks_of, trials_of
 from structsvm.partitions.comparison import name_of_disagreement
-from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,31 +82,41 @@ class HeldOut:
         criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
         return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried)
 
-    def _chosen(self, losses: Floats, which: Ints) -> int:
-        """The candidate to take, by the losses of some recordings."""
+    def _chosen(self, which: Ints) -> int:
+        """The candidate to take, by some recordings."""
         units = np.unique(self.split.units[which], return_inverse=True)[1]
         names = [c.name for c in self.tried]
         weights = self.split.held_out.weights[which]
         draws = self.split.draws_among(which)
         first = next((c.name for c in self.tried if c.is_first), "")
-        asked = np.where(self._in_question, losses[which], np.nan)
-        return chosen(asked, units, names, weights, draws, first)
+        return chosen(self._decisive[which], units, names, weights, draws, first)
 
     @cached_property
-    def _in_question(self) -> Bools:
-        """The candidates of which one is chosen, (n_candidates,).
+    def _names_are_asked(self) -> bool:
+        """Whether the default names states, so that those which name none are no answer."""
+        usable = np.flatnonzero(~np.isnan(self.criterion).any(axis=0))
+        in_order = self.split.held_out.problem.traits.contiguous
+        return bool(in_order and (~np.isnan(self.accuracy[:, usable[:1]])).any())
 
-        If the first of them names states, those that name none are no answer, and what equals
-        something blind to the samples is none where another does not.
+    @cached_property
+    def _decisive(self) -> Floats:
+        """What the choice goes by, (N, n_candidates): the share of items that are named wrongly
+        where names are asked for, and else the criterion; NaN for what is not in question.
+
+        That is what failed, and what equals something blind to the samples where another does not.
         """
-        can_be: Bools = ~np.asarray(np.isnan(self.criterion).any(axis=0))
-        names_any: Bools = ~np.asarray(np.isnan(self.accuracy).all(axis=0))
-        if self.split.held_out.problem.traits.contiguous and names_any[can_be][:1].any():
-            can_be = can_be & names_any
+        values = self.criterion
+        can_be = ~np.isnan(values).any(axis=0)
+        if self._names_are_asked:
+            can_be &= ~np.isnan(self.accuracy).all(axis=0)
+            has_names = ~np.isnan(self.accuracy).all(axis=1, keepdims=True)
+            values = np.where(has_names, np.nan_to_num(1.0 - self.accuracy, nan=1.0), 0.0)
         is_blind = np.zeros(can_be.size, dtype=bool)
         for losses in self.blind.values():
             is_blind |= (np.abs(self.losses - losses[:, None]) <= EQUAL_LOSSES).all(axis=0)
-        return can_be & ~is_blind if (can_be & ~is_blind).any() else can_be
+        is_blind &= (self.losses > EQUAL_LOSSES).any(axis=0)  # what is right everywhere is not
+        asked = can_be & ~is_blind if (can_be & ~is_blind).any() else can_be
+        return np.where(asked, values, np.nan)
 
     @property
     def best(self) -> Method:
@@ -117,7 +128,7 @@ class HeldOut:
                 f"no candidate gave a model in each of the {len(self.split)} folds; the last one: "
                 f"{failures[-1]}"
             )
-        return [*self.tried][self._chosen(self.criterion, np.arange(len(self.losses)))]
+        return [*self.tried][self._chosen(np.arange(len(self.losses)))]
 
     @property
     def verdict(self) -> Verdict:
@@ -129,7 +140,7 @@ class HeldOut:
         named = np.empty(len(self.losses))
         for k in range(len(split)):
             held_out = split.test(k)
-            j = self._chosen(self.criterion, split.train(k))
+            j = self._chosen(split.train(k))
             if best.name == "untrained":  # which is what it is, whatever other folds choose
                 j = [c.name for c in self.tried].index(best.name)
             honest[held_out] = self.losses[held_out, j]
@@ -140,14 +151,15 @@ class HeldOut:
             if c.name == "untrained" or not (c.learner.is_learned or c.name == best.name)
         ]
         truths: list[Any] = [known.scored for known in data.labels]
-        return Verdict.of(
+        in_order = data.problem.traits.contiguous
+        verdict = Verdict.of(
             {LEARNED: honest, **self.blind, **{c.name: self.losses[:, j] for j, c in others}},
             split.units,
             split.numbers,
             weights=data.weights,
             draws=split.draws,
             inflation=self._inflation,
-            accuracies=self._accuracies(named, others) if data.problem.traits.contiguous else None,
+            accuracies=self._accuracies(named, others) if in_order else None,
             evidence=Evidence(
                 split.words,
                 name_of_disagreement(data.problem, truths[0]),
@@ -158,6 +170,23 @@ class HeldOut:
             remarks=Remarks(limit_of(truths), split.question),
             best=best.name,
         )
+        return verdict.advised_by(self._ranking(best, in_order))
+
+    def _ranking(self, best: Method, in_order: bool) -> Ranking:
+        """All candidates by what they lose in cross-validation, the choice in the first place."""
+        columns = [*self.tried]
+        means = np.array(_means(self.criterion, self.split.held_out.weights))
+        by_name: dict[str, int] = {}
+        for j in np.argsort(means).tolist():  # of the strengths of a metric the best one
+            by_name.setdefault(columns[j].name, j)
+        by_name.pop(best.name)
+        own = columns.index(best)
+        others = [(j, columns[j]) for j in by_name.values()]
+        losses = {LEARNED: self.losses[:, own]} | {c.name: self.losses[:, j] for j, c in others}
+        named = self._accuracies(self.accuracy[:, own], others) if in_order else {}
+        weights = self.split.held_out.weights
+        ranking = Ranking.of({**losses, **self.blind}, weights, named, True, None)
+        return replace(ranking, is_chosen=True)
 
     @property
     def _inflation(self) -> float:

@@ -75,7 +75,8 @@ class MetricLearnerCV(ProblemParameters):
     on all folds but one, including its penalty, and segments the remaining recordings. The first
     candidate is the default, or the quick one that answers first if its mean loss is less; the best
     one is taken in its place if it is better beyond chance. If the first candidate names states,
-    one that names them is chosen; what does the same as something blind is, if all others do, too.
+    one that names them is chosen, by the share that it names right; what does the same as something
+    blind is, if all others do, too.
     The choice is fitted again on all recordings, and ``verdict_`` says whether learning pays.
 
     Parameters
@@ -123,10 +124,10 @@ class MetricLearnerCV(ProblemParameters):
         the share of samples that are named right, NaN for what names no states.
     candidates_ : list of Method
     losses_, criterion_ : arrays of shape (N, n_candidates)
-        Held-out losses of the verdict, and held-out values by which candidates are chosen; NaN if a
-        candidate failed. N counts what is held out: samples of which items are labelled, and which
-        are scored on these; others are learned from in every fold but that of their group. With
-        ``split``, parts of samples.
+        Held-out losses of the verdict, and held-out values by which candidates are chosen, if not
+        by the names that are right; NaN if a candidate failed. N counts what is held out: samples
+        of which items are labelled, and which are scored on these; others are learned from in every
+        fold but that of their group. With ``split``, parts of samples.
     untried_ : dict of float by str
         Candidates for which there was no time, and the seconds that each would take, about.
     fold_ : array of shape (N,)

@@ -1,11 +1,13 @@
 """What the figures say of learning, in a code, in words and in JSON."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from cases import cases
 
+from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import LEARNED, Contrast, chosen
 from structsvm.evaluation.sentences import ANSWERS, baseline_in_words
 from structsvm.evaluation.verdict import Evidence, Verdict
@@ -143,6 +145,33 @@ def test_advice_may_come_from_further_figures(code):
         == f"Use {WHO}: of all methods it has the least loss in cross-validation, 0.5."
     )
     assert advised.advised_by(others.ranking.among([])).use is None
+
+
+@cases(
+    ({FRAMES: 0.9}, {}, "its loss is 1 in cross-validation; that of {0}, 0.9, is less by what may"),
+    ({FRAMES: 1.1}, {}, "of all methods it has the least loss in cross-validation, 1."),
+    ({FRAMES: 1.1}, {LEARNED: 0.8, FRAMES: 0.9}, "names 80% of the samples right in cross-valid"),
+    ({FRAMES: 0.9}, {LEARNED: 0.8, FRAMES: 0.7}, "names the most samples right in cross-validat"),
+    ({FRAMES: 0.9}, {FRAMES: 0.9}, "For names use {0}: it names the most samples right in cross"),
+    ({FRAMES: 0.9, "one-part": 0.9}, {}, "of all methods it has the least loss in cross-validati"),
+)
+def test_what_was_chosen_is_advised_and_others_are_told(losses, accuracies, said):
+    """Others may be better by chance, and what equals something blind is not told."""
+    columns = {name: np.full(6, loss) for name, loss in losses.items()} | {LEARNED: OURS}
+    ranking = Ranking.of(columns, np.ones(6), accuracies, True, None)
+    advised = judged().advised_by(replace(ranking, is_chosen=True))
+    assert advised.use is None
+    assert advised.advice.startswith("Use the learned metric: ")
+    assert said.format(WHO) in advised.advice
+    assert ("The least loss is that of" in advised.advice) == (accuracies.get(FRAMES) == 0.7)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.5])
+def test_what_is_right_everywhere_is_not_taken_for_blind(level):
+    """Where all recordings have the same changes, their times are right, as is a good method."""
+    losses = {LEARNED: np.full(6, level), "fixed-times": np.full(6, level), FRAMES: 1 + NOISE}
+    ranking = Ranking.of(losses, np.ones(6), {}, True, None)
+    assert ranking.order[0] == (FRAMES if level else LEARNED)
 
 
 @pytest.mark.parametrize("blind", sorted(BLIND))

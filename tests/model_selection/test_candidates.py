@@ -202,6 +202,35 @@ def test_baselines_of_the_choice_are_learners_and_name_states_as_they_know_them(
         bounds.predict_states(Xs[:2])
 
 
+@pytest.mark.parametrize("right", [(0.9, 0.5, 0.8), (0.5, 0.9, 0.8), (0.7, 0.71, 0.705)])
+def test_methods_that_name_states_are_chosen_by_the_names_that_are_right(right):
+    """The second loses least, and is chosen where it also names more beyond chance."""
+    losses = np.array([[2.0, 1.0, 2.5]] * 12) + np.random.default_rng(0).normal(0, 0.1, (12, 3))
+    accuracy = np.array([right] * 12) + np.random.default_rng(1).normal(0, 0.04, (12, 3))
+    found = held_out(losses, accuracy, {"one-part": losses[:, 0] + 1})
+    assert found.best.name == ("b" if right[1] == 0.9 else "a")
+
+
+def held_out(losses, accuracy, blind):
+    methods = [Method(name, EqualSegments()) for name in "abc"]
+    data = SimpleNamespace(weights=np.ones(12), problem=ChangePoint())
+    split = SimpleNamespace(held_out=data, units=np.arange(12), draws_among=lambda which: 1)
+    return HeldOut(split, {method: [] for method in methods}, losses, losses, accuracy, blind, {})
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_python_advises_what_it_has_chosen(data, names):
+    """Whatever other methods lose, or name right."""
+    Xs, ys = data
+    ends = [[*(1 + np.flatnonzero(y[1:] != y[:-1])).tolist(), len(y)] for y in ys]
+    found = search(FRAMES, "diagonal", "olda", cv=3) if names else search("diagonal", "olda", cv=3)
+    found.fit(Xs, ys if names else ends)
+    verdict = found.verdict_
+    assert (verdict.use, verdict.best) == (None, found.best_candidate_)
+    assert f"Use {verdict.evidence.method}: " in str(verdict)
+    assert "baselines_[" not in str(verdict)
+
+
 @pytest.mark.parametrize("blind", [False, True])
 @pytest.mark.parametrize("named", [(True, False), (True, True), (False, True)])
 def test_where_the_first_names_states_the_choice_does_and_is_not_blind(named, blind):
@@ -209,12 +238,7 @@ def test_where_the_first_names_states_the_choice_does_and_is_not_blind(named, bl
     losses = np.array([[2.0, 3.0, 0.5], [2.5, 3.5, 0.1], [2.0, 3.0, 0.2]] * 4)
     accuracy = np.full(losses.shape, np.nan)
     accuracy[:, [j for j, names in enumerate(named) if names]] = 0.8
-    methods = [Method(name, EqualSegments()) for name in ("a", "b", "c")]
-    data = SimpleNamespace(weights=np.ones(12), problem=ChangePoint())
-    split = SimpleNamespace(held_out=data, units=np.arange(12), draws_among=lambda which: 1)
-    of_blind = {"one-part": losses[:, 0] if blind else losses[:, 0] + 1}
-    tried = {method: [] for method in methods}
-    found = HeldOut(split, tried, losses, losses, accuracy, of_blind, {})
+    found = held_out(losses, accuracy, {"one-part": losses[:, 0] if blind else losses[:, 0] + 1})
     if not named[0]:
         assert found.best.name == "c"
     elif blind and named[1]:
