@@ -60,7 +60,7 @@ class Answer:
         search: MetricLearnerCV | None = None,
     ) -> Answer:
         """Judge by what was held out, of the columns that were learned from."""
-        test = test.of_columns(getattr(learner, "feature_names_in_", test.inputs.features or ()))
+        test = test.seen_by(learner)
         inputs = test.inputs
         samples = inputs.scored(test.data.samples)
         model = output / MODEL

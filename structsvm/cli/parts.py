@@ -20,6 +20,7 @@ from structsvm.data.copies import contents, joined
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.split_tables import fewest_rows
+from structsvm.learner.learner import Learner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.messages import parameter
 from structsvm.support.checks import counted, some_of
@@ -88,6 +89,12 @@ class Part:
         items = [item.choosing(names) for item in self.inputs.items]
         inputs = replace(self.inputs, items=items)
         return replace(self, inputs=inputs, data=replace(data, names=list(names)))
+
+    def seen_by(self, learner: Learner) -> Part:
+        """The same with the columns that a learner knows, as far as it was learned from these."""
+        known = [str(name) for name in getattr(learner, "feature_names_in_", ())]
+        there = self.inputs.features or ()
+        return self.of_columns(known) if known and {*known} <= {*there} else self
 
     @property
     def in_pieces(self) -> Part:

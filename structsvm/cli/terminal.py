@@ -106,7 +106,8 @@ class Terminal:
     ) -> Iterator[None]:
         """Show how far the work has come, and how long it will take, until ``end`` at most.
 
-        How long all that follows takes at most is told in place of how long this takes ``at_most``.
+        How long all that follows takes at most, if there is an end, is told in place of how long
+        this takes ``at_most``.
 
         What is being done is told in words for ever smaller parts of it: ``levels`` are shown.
         """
@@ -126,10 +127,10 @@ class Terminal:
             shown = ", ".join(dict.fromkeys(words.split(": ")[levels]))
             doing = printable(task if shown == task else f"{task}: {shown}")
             if now - start >= SECONDS_UNTIL_FIRST_LINE and part > 0 and now < end:
-                left = min((now - start) * (1 - part) / part, end - now)
-                left = end - now if at_most else left
+                is_bound = at_most and end < math.inf
+                left = end - now if is_bound else min((now - start) * (1 - part) / part, end - now)
                 told = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
-                doing += f", {'at most' if at_most else 'about'} {told} left"
+                doing += f", {'at most' if is_bound else 'about'} {told} left"
             progress.update(bar, description=doing, total=1.0, completed=part)
             if not live and now >= due:
                 due = now + SECONDS_BETWEEN_LINES

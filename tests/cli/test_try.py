@@ -137,7 +137,11 @@ def test_a_table_is_split_by_its_rows(tried):
     assert "Too little" not in page
     command = f"structsvm predict {folder}/out/model.structsvm NEW --n-clusters 3"
     said = report["verdict"]["sentence"]
-    assert "of all methods it has the least loss in cross-validation, " in said
+    learner = load(folder / "out" / "model.structsvm")  # what is advised is what was chosen
+    assert f"Use {learner.called}: " in said
+    assert "in cross-validation" in said
+    verdict = report["verdict"]
+    assert (verdict["use"], verdict["best"]) == (None, report["best"])
     assert report["verdict"]["advice"] in " ".join(err.split())
     other = report["verdict"]["use"]
     assert (f"--method {other}" if other else command) in err.splitlines()[-1]
