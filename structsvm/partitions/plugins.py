@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib import metadata
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import PluginError
@@ -41,6 +46,24 @@ class Plugin:
     """Names and default values, None for one that has to be given."""
     error: str | None = None
     """Why it cannot be used; None if it can."""
+
+
+def entry_points(group: str) -> Sequence[EntryPoint]:
+    """Those of all distributions, which are read again once a folder of the path has changed."""
+    return _entry_points_in(tuple((folder, _changed(folder)) for folder in sys.path), group)
+
+
+@lru_cache(maxsize=16)
+def _entry_points_in(_path: tuple[tuple[str, int], ...], group: str) -> Sequence[EntryPoint]:
+    return tuple(metadata.entry_points(group=group))
+
+
+def _changed(folder: str) -> int:
+    """When something was put into a folder or taken out of it, in nanoseconds; -1 for none."""
+    try:
+        return os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return -1
 
 
 def problem_names() -> list[str]:

@@ -49,6 +49,7 @@ from structsvm.partitions.plugins import (
     plugins,
     problem_class,
     problem_name,
+    problem_names,
 )
 from structsvm.testing import check_problem
 
@@ -97,6 +98,45 @@ def test_own_plugins_can_be_used_and_say_what_they_are() -> None:
     (change_point,) = (p for p in plugins(PROBLEMS) if p.name == "change-point")
     assert change_point.value == "structsvm.problems.change_point:ChangePoint"
     assert change_point.settings["segment_count"] == "unknown"
+
+
+class TestInstalledWhileThisRuns:
+    """As by ``%pip install`` in a notebook: folders that changed are read again."""
+
+    @staticmethod
+    def declare(site: Path, name: str, changed: int) -> None:
+        declared = site / f"{name}-1.0.dist-info"
+        declared.mkdir(parents=True)
+        (declared / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
+        (declared / "entry_points.txt").write_text(f"[{PROBLEMS}]\n{name} = {name}:Problem\n")
+        os.utime(
+            site, ns=(changed, changed)
+        )  # two changes within a tick of the clock look like one
+
+    def test_a_new_distribution_is_found_and_a_removed_one_is_not(self, tmp_path, monkeypatch):
+        self.declare(tmp_path, "first", changed=1)
+        monkeypatch.syspath_prepend(tmp_path)
+        assert "first" in problem_names()
+        assert "second" not in problem_names()
+        self.declare(tmp_path, "second", changed=2)
+        assert {"first", "second"} <= set(problem_names())
+        shutil.rmtree(tmp_path / "first-1.0.dist-info")
+        os.utime(tmp_path, ns=(3, 3))
+        assert "first" not in problem_names()
+        assert "second" in problem_names()
+
+    def test_so_is_a_folder_that_comes_to_the_path(self, tmp_path, monkeypatch):
+        before = problem_names()
+        self.declare(tmp_path / "site", "theirs", changed=1)
+        monkeypatch.syspath_prepend(tmp_path / "site")
+        assert set(problem_names()) == {*before, "theirs"}
+        monkeypatch.undo()
+        assert problem_names() == before
+
+    def test_nothing_is_read_twice(self, monkeypatch):
+        problem_names()
+        monkeypatch.setattr("importlib.metadata.entry_points", pytest.fail)
+        assert "change-point" in problem_names()
 
 
 @cases(
