@@ -78,7 +78,7 @@ def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> 
     (T, C) = samples.shape
     rows = max(K, 1)
     L = lengths.shape[1] - 1
-    total, clear = _added(samples, rules.earliest)
+    total, clear = added(samples, rules.earliest)
     opened = np.full((rows, C, T), -np.inf)
     for c in range(C):
         opened[0, c, 0] = first[c]
@@ -108,14 +108,14 @@ def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> 
             for c in range(C):
                 for a in range(C):
                     value = closed[k, a] + changes[a, c] - total[c, t]
-                    value += _of_late(total, t, late, a, c)
+                    value += of_late(total, t, late, a, c)
                     if a != c and value > opened[into, c, t]:
                         opened[into, c, t], before[into, c, t] = value, a
     return Passed(total, clear, opened, closed, begin, before)
 
 
 @inner()
-def _of_late(total: Floats, t: int, late: Ints, a: int, c: int) -> float:
+def of_late(total: Floats, t: int, late: Ints, a: int, c: int) -> float:
     """What samples between a boundary and where scores show it earn in the state before it."""
     if late.size == 0 or late[a, c] == 0:
         return 0.0
@@ -125,7 +125,7 @@ def _of_late(total: Floats, t: int, late: Ints, a: int, c: int) -> float:
 
 
 @inner()
-def _added(samples: Floats, earliest: Ints) -> tuple[Floats, Ints]:
+def added(samples: Floats, earliest: Ints) -> tuple[Floats, Ints]:
     """``total`` and ``clear``."""
     T, C = samples.shape
     total = np.zeros((C, T + 1))

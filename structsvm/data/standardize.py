@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,11 @@ class Standardizer:
         mean = (shares * means_).sum(axis=0) / total
         variance = (shares * (squares + (means_ - mean) ** 2)).sum(axis=0) / total
         return cls(kind, mean, _inverse(np.sqrt(variance), sizes.max(axis=0)))
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How many samples before one, and after it, matter for it."""
+        return (0, 0) if self.kind in ("training", None) else (inf, inf)
 
     @property
     def centres_each(self) -> bool:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
+from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,6 +24,11 @@ from structsvm.support.contract import Contract, hook
 
 Recordings = Sequence[Floats]
 """Arrays (T_i, P)."""
+
+Reach = tuple[float, float]
+"""How many samples before a sample, and after it, what is made of it depends on."""
+
+EVERYTHING: Reach = (inf, inf)
 
 
 class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
@@ -61,6 +67,20 @@ class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
     def scaled(self) -> bool:
         """Whether ``standardize="auto"`` leaves the scales of the features as they are."""
         return False
+
+    @property
+    @hook
+    def reach(self) -> Reach:
+        """How many samples before a sample, and after it, its features depend on, once fitted.
+
+        Infinite, the default, is the whole recording, as where it is centred by itself.
+        """
+        return EVERYTHING
+
+    @property
+    def lookahead(self) -> float:
+        """How many samples after a sample have to be there before its features are known."""
+        return self.reach[1]
 
     @hook
     def fit(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> Self:
@@ -228,6 +248,12 @@ class _Composition(RecordingTransformer):
     def learns(self) -> bool:
         """Whether any stage learns from recordings."""
         return any(getattr(stage, "learns", True) for _, stage in self._named())
+
+    @property
+    def reach(self) -> Reach:
+        """That of the stages together."""
+        before, after = zip(*(stage.reach for _, stage in self.stages_), strict=True)
+        return (sum(before), sum(after)) if self.in_a_row else (max(before), max(after))
 
     @property
     def named_stages(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from structsvm.data.standardize import Standardizer
 from structsvm.errors import DataError
-from structsvm.features.base import Stage
+from structsvm.features.base import Reach, Stage
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole, refuse_unless
 
@@ -50,6 +50,10 @@ class Components(Stage):
     standardize: str | None = "recording"
 
     scaled = True
+
+    @property
+    def reach(self) -> Reach:
+        return self.standardizer_.reach
 
     def _fit(self, arrays: list[Floats]) -> None:
         n = self.n_components

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import Stage, integers
+from structsvm.features.base import Reach, Stage, integers
 from structsvm.messages import nth
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted
@@ -38,6 +38,7 @@ class Columns(Stage):
 
     takes_gaps = True
     learns = False
+    reach = (0, 0)
 
     def _fit(self, arrays: list[Floats]) -> None:
         P = arrays[0].shape[1]
@@ -101,6 +102,10 @@ class Lags(Stage):
 
     takes_gaps = True
     learns = False
+
+    @property
+    def reach(self) -> Reach:
+        return max(0, -int(self.lags_.min())), max(0, int(self.lags_.max()))
 
     def _fit(self, arrays: list[Floats]) -> None:
         lags = integers("lags", self.lags)
@@ -167,6 +172,14 @@ class MovingStatistics(Stage):
     statistics: Sequence[str] = ("mean", "spread", "slope", "before_minus_after")
 
     learns = False
+
+    @property
+    def reach(self) -> Reach:
+        w = int(self.windows_.max())
+        before = {*self.statistics} & {"before", "before_minus_after"}
+        after = {*self.statistics} & {"after", "before_minus_after"}
+        # "before" is "after" at the first sample.
+        return w if before else (w - 1) // 2, w if after or before else w // 2
 
     def _fit(self, arrays: list[Floats]) -> None:
         windows = integers("windows", self.windows, least=1)

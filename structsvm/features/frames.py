@@ -21,7 +21,7 @@ from structsvm.data.per_sample import units_of
 from structsvm.data.standardize import Standardizer
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, LearningError, SettingsError, about, without_warnings
-from structsvm.features.base import Recordings, RecordingTransformer, read_recordings
+from structsvm.features.base import Reach, Recordings, RecordingTransformer, read_recordings
 from structsvm.messages import join, nth
 from structsvm.parallel.single import single_threaded
 from structsvm.support.arrays import Floats, Ints
@@ -118,6 +118,13 @@ class FrameModel:
     """What it counts in a mean of several."""
     step: int = 1
     """One sample of so many is looked at, and stands for those about it."""
+
+    @property
+    def reach(self) -> Reach:
+        """Of the samples that are looked at, and of those that they stand for."""
+        before, after = self.features.reach
+        of_scale = self.standardizer.reach
+        return before + self.step - 1 + of_scale[0], after + self.step // 2 + of_scale[1]
 
     def probabilities(
         self, Xs: Recordings, owner: str, features: Recordings | None = None

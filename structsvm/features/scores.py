@@ -20,6 +20,7 @@ from structsvm.data.standardize import Standardizer
 from structsvm.data.words import GRAPHS, RECORDINGS
 from structsvm.errors import DataError, about
 from structsvm.features.base import (
+    Reach,
     Recordings,
     RecordingTransformer,
     Stage,
@@ -107,6 +108,12 @@ class NamedScores(CrossFitted):
     """Scores of named states or regions."""
 
     smoothing: float
+
+    @property
+    def reach(self) -> Reach:
+        """That of what the classifiers see."""
+        before, after = zip(*(model.reach for model in self.models_), strict=True)
+        return max(before), max(after)
 
     def transform_with_states(self, Xs: Recordings) -> tuple[list[Floats], list[Floats]]:
         """The scores, and the probabilities behind them, (T_i, C) each."""

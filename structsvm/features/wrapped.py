@@ -77,6 +77,8 @@ class Rows(_Wrapper):
 
     transformer: Any
 
+    reach = (0, 0)
+
     def _fit(self, arrays: list[Floats]) -> None:
         self._check()
         wrapped = self.transformer

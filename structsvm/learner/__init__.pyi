@@ -7,4 +7,6 @@ from structsvm.learner.score_decoder import ScoreDecoder as ScoreDecoder
 from structsvm.learner.stages import AsMeasured as AsMeasured
 from structsvm.learner.stages import Stage as Stage
 from structsvm.learner.state_segmenter import StateSegmenter as StateSegmenter
+from structsvm.learner.stream import Change as Change
+from structsvm.learner.stream import Stream as Stream
 from structsvm.learner.training_set import TrainingSet as TrainingSet

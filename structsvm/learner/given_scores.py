@@ -37,6 +37,8 @@ REST = -1
 class GivenScores(Stage):
     """Columns that are the scores of states."""
 
+    reach = (0, 0)
+
     columns: Ints
     """The column of each state, (C,); -1 for one that has what the others leave to one."""
     classes: NDArray[Any]

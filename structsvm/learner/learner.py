@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ from structsvm.status import HistoryEntry, Solution
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
+
+if TYPE_CHECKING:
+    from structsvm.learner.stream import Stream
 
 
 class Learner(ProblemParameters, ABC):
@@ -400,6 +403,36 @@ class Learner(ProblemParameters, ABC):
         return form.answer(
             [segment_table(one, x, states, times, more) for (one, more), x, times in rows]
         )
+
+    def stream(self, *, tolerance: int | None = None, max_candidates: int = 256) -> Stream:
+        """Segment a recording that has not ended, as its samples come.
+
+        Parameters
+        ----------
+        tolerance : int, optional
+            A change that moves by so many samples is the same, and its margin compares with the
+            best segmentation that has no change within so many samples of it; as for
+            :meth:`predict_segments`.
+        max_candidates : int
+            Segments that may be running in a metric; where there are more, the older ones are
+            thinned, and what is found is no longer exact. Of states no number is needed.
+
+        Returns
+        -------
+        Stream
+            Its ``push`` takes samples, and returns the changes that are new, final or withdrawn.
+
+        Raises
+        ------
+        SettingsError
+            If the method finds segments in whole recordings alone, or its features or their scale
+            depend on the whole recording; with the settings that do not.
+        """
+        from structsvm.learner.stream import Stream  # loads numba
+
+        check_is_fitted(self)
+        refuse_no_segments(self.problem_)
+        return Stream(self, tolerance, max_candidates)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean agreement with the labels, for model selection; larger is better.

@@ -36,9 +36,7 @@ def margin_tables(
         n_clusters = learner.model_.n_parts
     counts = counts_within(problem, samples, constraints, n_clusters)
     rates = _rates_of(learner)
-    if tolerance is None:
-        tolerance = 5 if rates is None else rates.tolerance
-    refuse_below(0, "tolerance", tolerance)
+    tolerance = tolerance_of(learner, tolerance)
     tables: list[tuple[Found, Columns]] = []
     tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
     for i, (sample, K, rule) in enumerate(tasks):
@@ -53,6 +51,15 @@ def margin_tables(
                 columns |= _columns_of_places(places_of(found.partition, excess, most))
         tables.append((found, columns))
     return tables
+
+
+def tolerance_of(learner: Fitted, tolerance: int | None) -> int:
+    """How far a change may be away that is as good: by default that of its rates, or 5."""
+    if tolerance is None:
+        rates = _rates_of(learner)
+        return 5 if rates is None else rates.tolerance
+    refuse_below(0, "tolerance", tolerance)
+    return tolerance
 
 
 def _columns_of_places(places: Places) -> Columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import lcm
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from structsvm.data.standardize import Standardizer, centred
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
 from structsvm.features import RecordingTransformer
-from structsvm.features.base import check_features, stages_of
+from structsvm.features.base import EVERYTHING, Reach, check_features, stages_of
 from structsvm.features.frames import FrameModel, mean_probabilities
 from structsvm.features.scores import NamedScores
 from structsvm.learner.memory import learn_in_memory
@@ -61,6 +62,24 @@ class Stage(ABC):
     def states(self) -> NDArray[Any] | None:
         """Names of the states that samples have probabilities of; None for none."""
         return None
+
+    @property
+    @hook
+    def reach(self) -> Reach:
+        """How many samples before a sample, and after it, what is made of it depends on."""
+        return EVERYTHING
+
+    @property
+    @hook
+    def block(self) -> int:
+        """Samples that are looked at together, counted from the first one."""
+        return 1
+
+    @property
+    @hook
+    def online(self) -> Stage:
+        """The same for samples as they come, without what only names their segments."""
+        return self
 
     @hook
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
@@ -140,6 +159,16 @@ class Inputs(Stage):
     def step(self) -> Step:
         return self.standardizer
 
+    @property
+    def online(self) -> Inputs:
+        return replace(self, scores=None)
+
+    @property
+    def reach(self) -> Reach:
+        before, after = (0, 0) if self.features is None else self.features.reach
+        of_scale = self.standardizer.reach
+        return before + of_scale[0], after + of_scale[1]
+
     def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
         if self.features is None:
             return samples
@@ -184,6 +213,15 @@ class FrameScores(Stage):
     @property
     def states(self) -> NDArray[Any] | None:
         return self.classes if self.named else None
+
+    @property
+    def reach(self) -> Reach:
+        before, after = zip(*(model.reach for model in self.models), strict=True)
+        return max(before), max(after)
+
+    @property
+    def block(self) -> int:
+        return lcm(*(model.step for model in self.models))
 
     def probabilities(self, arrays: Sequence[Floats]) -> list[Floats]:
         """Of each class at each item of each sample, (T_i, C)."""

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.sample import Sample
 from structsvm.features.frames import check_smoothing
 from structsvm.learner.allowed_states import Allowed, check_states
 from structsvm.learner.frame_learner import FrameLearner, Scored, StatePath, Stretch, typical_length
 from structsvm.learner.learned import How
+from structsvm.oracles.online import OnlineStates
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.equivalence import runs_of
 from structsvm.problem import Problem, RegularizedRisk
@@ -255,6 +257,19 @@ class LearnedStates(StatePath):
         sequence = self.allowed.sequence(self.lengths, most=len(p))
         score = sequence.score(self.weight, np.log(p + self.smoothing))
         return replace(score, late=self.late)
+
+    def online(self, problem: Any, max_candidates: int) -> OnlineStates:
+        """The search, exact whatever the number of candidates."""
+        least = max(int(self.allowed.shortest.max()), getattr(problem, "min_length", 1))
+        longest = getattr(problem, "max_length", None) or 0
+        many = np.full((1 + max(least, longest), self.allowed.first.size), 1.0)
+        score = self._score_of(problem, Sample(many, states=many))
+        short = self._score_of(problem, Sample(many[:1], states=many[:1]))
+        return OnlineStates(score, short.lengths[:, :least])
+
+    def online_rows(self, problem: Any, sample: Sample) -> Floats:
+        """The weighted scores of the states."""
+        return np.asarray(self.weight[0] * np.log(np.asarray(sample.states) + self.smoothing))
 
 
 @dataclass(frozen=True, eq=False)

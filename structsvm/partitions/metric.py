@@ -14,7 +14,8 @@ from structsvm.data.deferred import Data, apply_all, batches_of, in_memory, map_
 from structsvm.data.missing import LARGEST_VALUE, means
 from structsvm.data.sample import Sample
 from structsvm.data.standardize import centre, centred
-from structsvm.messages import nth
+from structsvm.errors import SettingsError
+from structsvm.messages import nth, parameter
 from structsvm.parallel.by_name import spread
 from structsvm.parallel.single import single_threaded
 from structsvm.partitions.constraint import Constraint
@@ -88,6 +89,19 @@ class Metric(Model):
         for answer in answers:
             warn_of_rounding(answer, self.price)
         return [Found(answer.y) for answer in answers]
+
+    def online(self, problem: Any, max_candidates: int) -> Any:
+        """The search at the price, if its segments keep no rule."""
+        if self.price is None:
+            raise SettingsError(
+                "this metric has no price of a change, because the number of segments was always "
+                "given: learn with " + parameter("problem__segment_count", "unknown")
+            )
+        oracle = problem.decoder(Sample(np.zeros((1, len(self.factor)))))
+        return oracle.online(self.factor.shape[1], self.price, max_candidates)
+
+    def online_rows(self, problem: Any, sample: Sample) -> Floats:
+        return self.transform(sample.X)
 
     def margins(
         self,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from structsvm.data.sample import Sample
-from structsvm.errors import DataError
+from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
@@ -79,6 +79,20 @@ class Model(ABC):
     def n_parts(self) -> int | None:
         """The number of parts where none is asked for; None where the model decides."""
         return None
+
+    @hook
+    def online(self, problem: Any, max_candidates: int) -> Any:
+        """The search for segments in samples as they come (:mod:`structsvm.oracles.online`)."""
+        raise SettingsError(
+            f"{type(self).__name__} finds segments in whole recordings alone: ask for those of "
+            "what was recorded so far, or learn a StateSegmenter, whose search takes samples as "
+            "they come"
+        )
+
+    @hook
+    def online_rows(self, problem: Any, sample: Sample) -> Floats:
+        """What that search sees of prepared samples, (T, C)."""
+        raise NotImplementedError
 
     @hook
     def margins(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structsvm.data.missing import LARGEST_VALUE
-from structsvm.errors import OracleError, PluginError, about, warn
+from structsvm.errors import OracleError, PluginError, SettingsError, about, warn
 from structsvm.messages import nth
 from structsvm.partitions.constraint import (
     UNCONSTRAINED,
@@ -265,6 +265,15 @@ class Oracle(Contract):
             with suppress(OracleError):  # no partition is left
                 losses[i] = max(best - self.ask(objective, forced).value, 0.0)
         return losses
+
+    @hook
+    def online(self, n_columns: int, price: float, max_candidates: int) -> Any:
+        """The search for segments in samples as they come (:mod:`structsvm.oracles.online`)."""
+        raise SettingsError(
+            f"{type(self).__name__} searches whole recordings: a stream takes segments of any "
+            "length and samples without gaps, so leave min_length, max_length and missing of the "
+            "problem as they are by default"
+        )
 
     @checked_by(verified_each)
     @hook

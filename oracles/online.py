@@ -1,0 +1,311 @@
+"""Searches for segments that take the samples as they come, and what is known of the best so far.
+
+They are values that can be copied: a copy that goes on alone says what would be if the recording
+ended now, or if no segment had begun near a sample.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from typing import Self
+
+import numpy as np
+
+from structsvm.oracles._segments.running_changes import RunningMeans, pass_changes
+from structsvm.oracles._segments.running_states import (
+    Running,
+    StateRules,
+    begun,
+    forget,
+    gains,
+    pass_states,
+)
+from structsvm.oracles._segments.tree import BEFORE, START, STATE, kept, path_to
+from structsvm.oracles.state_score import StateScore
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import read_only
+from structsvm.support.contract import hook
+from structsvm.support.interrupts import uninterrupted
+
+NOT_BARRED = (0, -1)
+
+REBASED = 2**16
+"""Samples after which sums are begun anew, so that they keep their digits however long it takes."""
+
+Segment = tuple[int, int]
+"""Where a segment begins, and the number of its state; 0 where there are no states."""
+
+
+class OnlineSearch(ABC):
+    """The best segments of the samples so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.online import OnlineChanges
+    >>> search = OnlineChanges(n_columns=1, price=1.0)
+    >>> search.push(np.array([[0.0], [0.0], [9.0]]))
+    >>> search.segments()
+    [(0, 0), (2, 0)]
+    """
+
+    n_samples = 0
+    n_thinned = 0
+    """How often segments were left out that might have been the best; 0 for an exact search."""
+    memory = 0
+    """Samples that matter for what begins now, about."""
+    tree: Ints
+    n_rows: int
+    settled: list[Segment]
+    """Segments of every path that may still be the best, but for the last one of these."""
+
+    @abstractmethod
+    def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
+        """Go on by samples, (n, C); no segment begins from ``barred[0]`` to ``barred[1]``."""
+
+    @abstractmethod
+    def ended(self) -> Self:
+        """The search of a recording that has no further samples."""
+
+    @abstractmethod
+    def loss(self) -> float:
+        """What the best segmentation so far costs, in the units of margins."""
+
+    @abstractmethod
+    def _last_row(self) -> int:
+        """The row of the last segment of the best segmentation; -1 if none is allowed."""
+
+    @abstractmethod
+    def _common(self) -> int:
+        """Forget what no path needs; the newest row that all paths have, or -1."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """The same search, which goes on alone."""
+
+    def segments(self) -> list[Segment]:
+        """Those of the best segmentation, in their order."""
+        return self.settled + self.unsettled()
+
+    def unsettled(self) -> list[Segment]:
+        """Those of them that were not put aside."""
+        whole = self._as_one()
+        return self._path_to(self._last_row()) if whole is None else [whole]
+
+    @hook
+    def _as_one(self) -> Segment | None:
+        """The recording as one segment, where that is allowed and no longer one would be."""
+        return None
+
+    def settle(self) -> int:
+        """Put aside what no further sample can change; where the last begins that is known to."""
+        common = self._common()
+        if common >= 0:
+            self.settled += self._path_to(common)[:-1]
+            self.tree[common, BEFORE] = -1
+            return int(self.tree[common, START])
+        return -1
+
+    def _path_to(self, row: int) -> list[Segment]:
+        rows = path_to(self.tree, row)
+        return [(int(self.tree[i, START]), int(self.tree[i, STATE])) for i in rows]
+
+
+class OnlineStates(OnlineSearch):
+    """The best segments with states, exactly: what :func:`best_states` finds in all samples.
+
+    Parameters
+    ----------
+    score : StateScore
+        What lengths and changes earn; its samples are not looked at.
+    lengths : array of shape (C, L + 1), optional
+        What a segment earns that is a whole recording, shorter than any that ``score`` allows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import StateScore
+    >>> from structsvm.oracles.online import OnlineStates
+    >>> samples = np.repeat([[1.0, 0.0], [0.0, 3.0]], 2, axis=0)
+    >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
+    >>> search = OnlineStates(score)
+    >>> search.push(samples)
+    >>> search.segments()
+    [(0, 0), (2, 1)]
+    """
+
+    def __init__(self, score: StateScore, lengths: Floats | None = None) -> None:
+        self.settled = []
+        C, columns = score.lengths.shape
+        self.score = score
+        self.whole = np.zeros((C, 0)) if lengths is None else lengths
+        self.rules = StateRules(
+            score.lengths, score.changes, score.late, *map(read_only, gains(score.lengths))
+        )
+        self.running, self.tree, self.n_rows = begun(score.first, columns - 1)
+        self.closed = np.full(C, -np.inf)
+        self.behind = np.full(C, -1)
+        self.memory = columns
+        self.before = max(0, -int(score.late.min(initial=0)))
+        self.after = max(0, int(score.late.max(initial=0)))
+        """Samples before and after a boundary that matter where scores are late."""
+        self.rows = np.empty((0, C))
+        self.totals = np.zeros((C, 1))
+        self.first = 0
+        """Samples before the first of these rows."""
+        self.barred = NOT_BARRED
+        self.based = 0
+        """Samples when the totals were begun anew."""
+        self.gone = 0.0
+        """What was taken from all sums."""
+
+    def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
+        self.rows = np.vstack([self.rows, rows])
+        plain = np.where(np.isneginf(rows), 0.0, rows)
+        totals = np.cumsum(np.vstack([self.totals[:, -1], plain]), axis=0)[1:].T
+        self.totals = np.hstack([self.totals, totals])
+        self.barred = barred
+        self._go_on(self.first + len(self.rows) - self.after)
+        kept_from = max(self.n_samples - self.before - self.first, 0)
+        self.rows = self.rows[kept_from:]
+        self.totals = self.totals[:, kept_from:]
+        self.first += kept_from
+        if self.n_samples - self.based >= REBASED:
+            self._rebase()
+
+    def _go_on(self, n_samples: int) -> None:
+        """As far as so many samples, of those that are there."""
+        if n_samples <= self.n_samples:
+            return
+        span = self.first, self.n_samples - self.first, n_samples - self.first
+        scores = read_only(np.ascontiguousarray(self.rows))
+        totals = np.ascontiguousarray(self.totals)
+        self.tree, self.n_rows = _pass_states(
+            *(self.rules, self.running, self.tree, self.n_rows, scores, totals),
+            *(*span, self.barred, self.closed, self.behind),
+        )
+        self.n_samples = n_samples
+
+    def _rebase(self) -> None:
+        """Take from all sums what they have in common, which changes no comparison."""
+        now = self.totals[:, self.n_samples - self.first]
+        best = float(self.closed.max(initial=0.0, where=np.isfinite(self.closed)))
+        self.totals = self.totals - now[:, None]
+        self.running.value[:] += now[:, None] - best
+        self.closed -= best
+        self.gone += best
+        self.based = self.n_samples
+
+    def ended(self) -> OnlineStates:
+        search = self.copy()
+        search._go_on(self.first + len(self.rows))
+        return search
+
+    def copy(self) -> OnlineStates:
+        found = copy(self)
+        found.running = Running._make(one.copy() for one in self.running)
+        found.tree = self.tree.copy()
+        found.closed = self.closed.copy()
+        found.behind = self.behind.copy()
+        found.settled = self.settled.copy()
+        return found
+
+    def loss(self) -> float:
+        return -float(np.maximum(self.closed + self.score.last, self._of_whole()).max()) - self.gone
+
+    def _as_one(self) -> Segment | None:
+        scores = self._of_whole()
+        if scores.max() <= (self.closed + self.score.last).max():
+            return None
+        return 0, int(scores.argmax())
+
+    def _of_whole(self) -> Floats:
+        """The score of the recording as one segment in each state, where it is shorter than any."""
+        n = self.n_samples
+        if not 0 < n < self.whole.shape[1]:
+            return np.full(len(self.whole), -np.inf)
+        total = self.totals[:, n - self.first]
+        return np.asarray(self.score.first + total + self.whole[:, n] + self.score.last)
+
+    def _last_row(self) -> int:
+        return int(self.behind[int((self.closed + self.score.last).argmax())])
+
+    def _common(self) -> int:
+        self.n_rows, common = _forget(self.running, self.tree, self.n_rows, self.behind)
+        return int(common)
+
+
+class OnlineChanges(OnlineSearch):
+    """The best segmentation at a price of a segment, of samples in the metric, (n, r).
+
+    It is exact as long as no more than ``max_candidates`` segments may be running, which
+    ``n_thinned`` counts; then the older ones are thinned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.online import OnlineChanges
+    >>> search = OnlineChanges(n_columns=1, price=1.0)
+    >>> search.push(np.array([[0.0], [0.0], [9.0], [9.0], [5.0]]))
+    >>> search.segments(), search.loss()
+    ([(0, 0), (2, 0), (4, 0)], 3.0)
+    """
+
+    def __init__(self, n_columns: int, price: float, max_candidates: int = 256) -> None:
+        self.settled = []
+        self.price = price
+        n = max_candidates
+        starts, rows = np.zeros((2, n), dtype=np.int64)
+        costs, scatter = np.zeros((2, n))
+        self.running = RunningMeans(costs, starts, rows, scatter, np.zeros((n, n_columns)))
+        self.size = 1
+        self.tree = np.empty((64, 3), dtype=np.int64)
+        self.tree[0] = 0, 0, -1
+        self.n_rows = 1
+        self.best = 0.0
+        self.row = -1
+        self.gone = 0.0
+
+    def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
+        if not len(rows):
+            return
+        samples = read_only(np.ascontiguousarray(rows, dtype=np.float64))
+        self.size, self.tree, self.n_rows, self.best, self.row, n_thinned = _pass_changes(
+            *(self.running, self.size, self.tree, self.n_rows, samples),
+            *(self.n_samples, self.price, barred),
+        )
+        self.n_samples += len(rows)
+        self.n_thinned += n_thinned
+        self.running.value[: self.size] -= self.best
+        self.gone += self.best
+        self.best = 0.0
+
+    def ended(self) -> OnlineChanges:
+        return self
+
+    def copy(self) -> OnlineChanges:
+        found = copy(self)
+        found.running = RunningMeans._make(one.copy() for one in self.running)
+        found.tree = self.tree.copy()
+        found.settled = self.settled.copy()
+        return found
+
+    def loss(self) -> float:
+        return (self.best + self.gone) / self.price
+
+    def _last_row(self) -> int:
+        return self.row
+
+    def _common(self) -> int:
+        needed = np.append(self.running.row[: self.size], self.row)
+        self.n_rows, common = _kept(self.tree, self.n_rows, needed)
+        self.running.row[: self.size] = needed[:-1]
+        self.row = int(needed[-1])
+        return int(common)
+
+
+_pass_states = uninterrupted(pass_states)
+_forget = uninterrupted(forget)
+_pass_changes = uninterrupted(pass_changes)
+_kept = uninterrupted(kept)

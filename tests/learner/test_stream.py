@@ -1,0 +1,268 @@
+"""Streams: what they find in the end, what they say on the way, and what they refuse."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import cases, refused
+from sklearn.decomposition import PCA
+
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    DataError,
+    MetricLearner,
+    ScoreDecoder,
+    SettingsError,
+    StateSegmenter,
+    load,
+    save,
+)
+from structsvm.baselines import FrameClassifier
+from structsvm.errors import DataWarning
+from structsvm.features import Chain, Columns, Lags, MovingStatistics, Rows, StateScores, Union
+
+NAMES = np.array(["groom", "rear", "rest"])
+
+
+def drawn(seed, T=150, shortest=8):
+    """A recording of three states that last some samples, and their names."""
+    rng = np.random.default_rng(seed)
+    codes = np.cumsum(rng.integers(1, 3, T // shortest)) % 3
+    y = np.repeat(codes, rng.integers(shortest, 3 * shortest, codes.size))
+    y = y[: np.append(np.flatnonzero(np.diff(y)) + 1, y.size)[T // (2 * shortest)]]
+    X = rng.normal(scale=0.7, size=(y.size, 4))
+    X[:, :3] += np.eye(3)[y]
+    return X, NAMES[y]
+
+
+def scored(X):
+    p = np.exp(2.0 * X[:, :3])
+    return p / p.sum(axis=1, keepdims=True)
+
+
+TRAIN, NEW = [drawn(seed) for seed in range(6)], [drawn(seed) for seed in range(6, 12)]
+Xs, ys = (list(part) for part in zip(*TRAIN, strict=True))
+NEXT = Union(Columns(), MovingStatistics([3, 6]))
+CAUSAL = {"standardize": "training", "features": Chain(Lags([-4, -1, 0]), Rows(PCA(5)))}
+LEARNERS = {
+    "metric": MetricLearner(standardize="training"),
+    "diagonal": MetricLearner(metric="diagonal", standardize=None, features=NEXT),
+    "lags": MetricLearner(**CAUSAL),
+    "scores": MetricLearner(
+        standardize=None, features=StateScores("logistic", [-1, 0], standardize="training")
+    ),
+    "states": StateSegmenter(["lda"], standardize="training"),
+    "causal": StateSegmenter(["lda", "logistic"], **CAUSAL),
+    "rules": StateSegmenter(["lda"], standardize="training", min_length={"rest": 8}),
+    "longest": StateSegmenter(["lda"], standardize=None, max_length=24),
+    "decoder": ScoreDecoder(),
+    "lengths": ScoreDecoder(problem=ChangePoint(min_length=8, max_length=30)),
+}
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """Each learner of the table, learned once."""
+    kept = {}
+
+    def of(name):
+        if name not in kept:
+            samples = [scored(X) for X in Xs] if name in ("decoder", "lengths") else Xs
+            kept[name] = LEARNERS[name].fit(samples, ys)
+        return kept[name]
+
+    return of
+
+
+def new_samples(name):
+    return [scored(X) if name in ("decoder", "lengths") else X for X, _ in NEW]
+
+
+@cases(*LEARNERS)
+def test_what_a_stream_finds_is_what_prediction_finds(learned, name):
+    learner = learned(name)
+    rng = np.random.default_rng(0)
+    for X in new_samples(name):
+        stream = learner.stream()
+        t = 0
+        asked = [*rng.integers(1, len(X), 4).tolist(), 2]
+        while t < len(X):
+            n = int(rng.integers(0, 30))
+            stream.push(X[t : t + n])
+            t += n
+            if asked and t > asked[-1]:  # as if the recording ended there
+                asked.pop()
+                assert stream.ends() == learner.predict_breakpoints(X[:t])
+        assert stream.ends() == learner.predict_breakpoints(X)
+        if learner.model_.keeps_states:
+            assert np.array_equal(stream.states(), learner.predict_states(X))
+        stream.end()
+        assert stream.ends() == learner.predict_breakpoints(X)
+        assert stream.exact
+
+
+@cases("metric", "diagonal", "causal", "decoder")
+def test_changes_that_are_final_stay_and_all_of_them_are_told(learned, name):
+    learner = learned(name)
+    for X in new_samples(name):
+        stream = learner.stream()
+        told = []
+        for t in range(0, len(X), 5):
+            for change in stream.push(X[t : t + 5]):
+                assert change.seen <= stream.n_samples
+                assert change.place <= stream.n_samples - stream.lookahead
+                told.append(change)
+        told += stream.end()
+        final = [change for change in told if change.final is not None]
+        rows = learner.predict_segments(X, tolerance=5)
+        assert [change.place for change in final] == [row["start"] for row in rows[1:]]
+        last = [change for change in final if change.final == len(X)]
+        margins = {row["start"]: row["margin"] for row in rows}
+        for change in last:
+            assert change.margin == pytest.approx(margins[change.place], rel=1e-6, abs=1e-9)
+        if learner.model_.keeps_states:
+            assert [change.state for change in final] == [row["state"] for row in rows[1:]]
+
+
+def test_blocks_of_classifiers_that_look_at_one_sample_of_several():
+    pairs = [drawn(seed, T=3000, shortest=150) for seed in range(5)]
+    train, names = (list(part) for part in zip(*pairs[:4], strict=True))
+    learner = StateSegmenter(["lda"], standardize="training").fit(train, names)
+    assert learner.inputs_.block > 1
+    X = pairs[4][0][:2903]
+    stream = learner.stream()
+    for t in range(0, len(X), 97):
+        stream.push(X[t : t + 97])
+    assert stream.ends() == learner.predict_breakpoints(X)
+    assert np.array_equal(stream.states(), learner.predict_states(X))
+
+
+def test_a_quiet_metric_says_when_it_is_no_longer_exact(learned):
+    stream = learned("metric").stream(max_candidates=32)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        stream.push(0.1 * rng.normal(size=(100, 4)))
+    assert not stream.exact
+    assert stream.ends() == [2000]
+
+
+def test_what_is_kept_does_not_grow_where_nothing_changes(learned):
+    sizes = []
+    stream = learned("causal").stream()
+    X = np.tile(Xs[0][:1], (500, 1))
+    for _ in range(16):
+        stream.push(X)
+        kept = stream._kept[0].search
+        sizes.append((len(stream._rows), len(stream._since), len(stream._kept), kept.n_rows))
+    assert sizes[8:] == [sizes[8]] * 8
+    assert stream.ends() == [8000]
+
+
+def test_nothing_was_pushed(learned):
+    stream = learned("states").stream()
+    assert stream.push(np.empty((0, 4))) == []
+    assert stream.push(Xs[0][:1]) == []
+    stream = learned("states").stream()
+    assert (stream.ends(), stream.states().tolist(), stream.end()) == ([], [], [])
+
+
+def test_a_model_that_was_stored_streams_alike(learned, tmp_path):
+    save(learned("causal"), tmp_path / "model.structsvm")
+    stream = load(tmp_path / "model.structsvm").stream(tolerance=2)
+    stream.push(NEW[0][0])
+    assert stream.ends() == learned("causal").predict_breakpoints(NEW[0][0])
+
+
+class TestRefusals:
+    """What cannot be had, before a sample is pushed."""
+
+    def whole(learner):
+        learner.fit(Xs[:2], ys[:2]).stream()
+
+    test_whole_recordings = refused(
+        SettingsError,
+        whole,
+        (MetricLearner(), "standardize='training'"),
+        (StateSegmenter(["lda"]), "whole recording, which has not ended.*training"),
+        (FrameClassifier("lda", Columns(), standardize=None), "whole recordings alone"),
+        (MetricLearner(ChangePoint(min_length=3), standardize=None), "segments of any length"),
+    )
+
+    def test_no_segments(self):
+        tables = [np.repeat(np.eye(2), 9, axis=0)] * 2
+        with pytest.raises(SettingsError, match="clusters, not segments"):
+            MetricLearner(Clustering()).fit(tables, [np.repeat([0, 1], 9)] * 2).stream()
+
+    def test_a_metric_names_no_samples(self, learned):
+        with pytest.raises(SettingsError, match="StateSegmenter"):
+            learned("metric").stream().states()
+
+    def test_a_tolerance_that_is_none(self, learned):
+        with pytest.raises(SettingsError, match="tolerance"):
+            learned("metric").stream(tolerance=-1)
+        with pytest.raises(SettingsError, match="max_candidates"):
+            learned("metric").stream(max_candidates=1)
+
+
+def pushed(learner, *blocks):
+    stream = learner.stream()
+    for block in blocks:
+        stream.push(*block) if isinstance(block, tuple) else stream.push(block)
+
+
+X = NEW[0][0]
+GAP = X[:4].copy()
+GAP[2, 1] = np.nan
+FRAME = pd.DataFrame(X[:9], index=pd.date_range("2026-01-01", periods=9, freq="s"))
+T = np.arange(20.0)
+
+
+@cases(
+    ((X[:5], GAP), "after 5 samples: a value is missing in row 2"),
+    ((np.ma.masked_invalid(GAP),), "a value is missing in row 2"),
+    ((X[:5], X[:5, :3]), "3 features"),
+    ((X[0],), r"of shape \(n, 4\)"),
+    ((X[:5] * np.inf,), "inf"),
+    ((np.array([["a", "b", "c", "d"]]),), "not a number"),
+    ((X[:3].tolist(),), r"of shape \(n, 4\)"),
+    (([X[:3], X[3:6]],), "several recordings"),
+    (((X[:5], T[:5]), (X[5:9], T[4:8])), "4.0 is not after 4.0.*order of time"),
+    (((X[:5], T[:5]), (X[5:9], T[8:12])), "a gap of 4 after the time 4.0.*begin another"),
+    (((X[:5], T[:5]), (X[5:9], T[5:9] / 4 + 4)), "another rate|resample to one"),
+    (((X[:5], [0, 1, 3, 2, 4]),), "fall after sample 2"),
+    (((X[:5], T[:4]),), "5"),
+    ((FRAME[:5], FRAME[:5]), "not after"),
+    ((FRAME[5:], FRAME[:5]), "order of time"),
+    ((FRAME[:5][::-1],), "order of time"),
+)
+@pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")
+def test_samples_that_are_refused(learned, blocks, message):
+    with pytest.raises(DataError, match=message):
+        pushed(learned("causal"), *blocks)
+
+
+def test_a_stream_goes_on_after_a_block_was_refused(learned):
+    stream = learned("causal").stream()
+    stream.push(X[:50])
+    for wrong in (GAP, X[:5, :3], X[0]):
+        with pytest.raises(DataError):
+            stream.push(wrong)
+    stream.push(X[50:])
+    assert stream.ends() == learned("causal").predict_breakpoints(X)
+
+
+def test_a_stream_is_not_pushed_after_its_end(learned):
+    stream = learned("decoder").stream()
+    stream.push(scored(X))
+    stream.end()
+    assert stream.end() == []
+    with pytest.raises(DataError, match=r"has ended.*learner.stream\(\)"):
+        stream.push(scored(X))
+
+
+def test_another_rate_than_that_learned_from_is_told():
+    index = [pd.date_range("2026-01-01", periods=len(X), freq="s") for X in Xs]
+    frames = [pd.DataFrame(X, index=at) for X, at in zip(Xs, index, strict=True)]
+    learner = MetricLearner(standardize="training").fit(frames, ys)
+    with pytest.warns(DataWarning, match="resample to one step"):
+        learner.stream().push(frames[0].set_axis(index[0][0] + 5 * (index[0] - index[0][0])))

@@ -1,0 +1,145 @@
+"""Searches that take samples as they come: what they find is what the searches of wholes find."""
+
+import numpy as np
+import pytest
+
+from structsvm.errors import OracleError
+from structsvm.oracles import SequentialOracle, StateScore, best_states, online
+from structsvm.oracles._segments.running_states import search_running
+from structsvm.oracles._segments.states import ANYWHERE, NOWHERE, search_states
+from structsvm.oracles.online import OnlineChanges, OnlineStates
+from structsvm.partitions import Constraint, TraceObjective
+
+
+def drawn_score(rng, T, *, forbidden=True):
+    """Scores of a few states, in part forbidden, whole numbers with ties, or late."""
+    C = int(rng.integers(1, 5))
+    L = int(rng.integers(1, 12))
+    samples, changes = rng.normal(size=(T, C)), rng.normal(size=(C, C)) - 1.0
+    lengths = -np.abs(rng.normal(size=(C, L + 1)))
+    if rng.random() < 0.3:
+        samples, changes, lengths = (np.round(x) for x in (samples, changes, lengths))
+    if forbidden and rng.random() < 0.5:
+        for scores in (samples, lengths, changes):
+            scores[rng.random(scores.shape) < 0.15] = -np.inf
+    late = rng.integers(-3, 4, (C, C)) if rng.random() < 0.4 else None
+    return StateScore(samples, lengths, changes, *np.round(rng.normal(size=(2, C))), late=late)
+
+
+def pushed(search, rows, rng):
+    """The same in blocks of 0 to 8 rows, and what was put aside on the way."""
+    t = 0
+    while t < len(rows):
+        n = int(rng.integers(0, 9))
+        search.push(rows[t : t + n])
+        t += n
+        if rng.random() < 0.5:
+            search.settle()
+    return search
+
+
+def labels(segments, T):
+    bounds = [*[start for start, _ in segments], T]
+    return np.repeat([state for _, state in segments], np.diff(bounds))
+
+
+@pytest.mark.parametrize("seed", range(250))
+def test_the_segments_that_may_be_the_best_are_enough(seed):
+    rng = np.random.default_rng(seed)
+    for T in rng.integers(1, 80, 2).tolist():
+        score = drawn_score(rng, T)
+        arrays = score.samples, score.lengths, score.changes, score.late
+        ends = score.first, score.last
+        of_all = search_states(*arrays, NOWHERE, ANYWHERE, *ends, NOWHERE, 0.0, 0)
+        assert np.array_equal(search_running(*arrays, *ends), of_all)
+
+
+@pytest.mark.parametrize("seed", range(250))
+def test_states_as_they_come(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(online, "REBASED", int(rng.integers(1, 40)))
+    for T in rng.integers(1, 80, 2).tolist():
+        score = drawn_score(rng, T)
+        search = pushed(OnlineStates(score), score.samples, rng)
+        settled = list(search.settled)
+        search = search.ended()
+        try:
+            want = score.value(best_states(score))
+        except OracleError:
+            assert search.loss() == np.inf
+            continue
+        assert search.segments()[: len(settled)] == settled
+        assert np.isclose(score.value(labels(search.segments(), T)), want, atol=1e-9)
+        assert np.isclose(-search.loss(), want, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_segment_begins_where_it_is_barred(seed):
+    rng = np.random.default_rng(seed)
+    T = int(rng.integers(2, 40))
+    low = int(rng.integers(1, T))
+    high = min(low + int(rng.integers(0, 5)), T - 1)
+    score = drawn_score(rng, T, forbidden=False)
+    rule = Constraint(forbidden=tuple(range(low, high + 1)))
+    search = OnlineStates(score)
+    search.push(score.samples[: low - 1], (low, high))
+    alone = search.copy()
+    alone.push(score.samples[low - 1 :])
+    search.push(score.samples[low - 1 :], (low, high))
+    for one, kept in ((search, rule), (alone, Constraint())):
+        want = score.value(best_states(score, None, kept))
+        assert np.isclose(-one.ended().loss(), want, atol=1e-9)
+    Z = rng.normal(size=(T, 2)) + 3.0 * (np.arange(T) // 7)[:, None]
+    changes = OnlineChanges(2, 2.0)
+    changes.push(Z[: low - 1], (low, high))
+    changes.push(Z[low - 1 :], (low, high))
+    want = SequentialOracle().ask(TraceObjective(Z, shift=-2.0), rule).y.breakpoints
+    assert [start for start, _ in changes.segments()[1:]] == want[:-1]
+
+
+def dearest(Z, price):
+    """The least cost of a segmentation, by all of them: the twin of the compiled steps."""
+    costs = [0.0]
+    for t in range(1, len(Z) + 1):
+        spread = [((Z[s:t] - Z[s:t].mean(axis=0)) ** 2).sum() for s in range(t)]
+        costs.append(min(c + more + price for c, more in zip(costs, spread, strict=True)))
+    return costs[-1]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_changes_as_they_come(seed):
+    rng = np.random.default_rng(seed)
+    for T in rng.integers(1, 120, 2).tolist():
+        r = int(rng.integers(0, 4))
+        Z = rng.normal(size=(T, r)) + np.repeat(rng.normal(0, 3, (T // 10 + 1, r)), 10, axis=0)[:T]
+        unit = 10.0 ** rng.integers(-6, 7)
+        Z *= unit
+        price = float(unit**2 * 10 ** rng.uniform(-1, 2))
+        search = pushed(OnlineChanges(r, price), Z, rng)
+        want = SequentialOracle().ask(TraceObjective(Z, shift=-price)).y.breakpoints
+        assert [start for start, _ in search.segments()[1:]] + [T] == want
+        assert search.n_thinned == 0
+        assert np.isclose(search.loss(), dearest(Z, price) / price, rtol=1e-9)
+
+
+def test_a_long_quiet_stream_takes_no_more_memory():
+    rng = np.random.default_rng(0)
+    C = 3
+    lengths = np.pad(-0.1 * np.log(np.arange(1, 60)) ** 2, (1, 0))
+    score = StateScore(
+        np.zeros((1, C)), [lengths] * C, np.full((C, C), -12.0), [0.0] * C, [0.0] * C
+    )
+    states = OnlineStates(score)
+    changes = OnlineChanges(4, price=200.0, max_candidates=64)
+    sizes = []
+    for _ in range(40):
+        states.push(np.array([1.0, 0.0, 0.0]) + rng.normal(size=(500, C)))
+        changes.push(rng.normal(size=(500, 4)))
+        states.settle()
+        changes.settle()
+        sizes.append((states.running.size.sum(), states.n_rows, changes.size, changes.n_rows))
+    assert changes.n_thinned > 0
+    assert changes.segments() == [(0, 0)]
+    assert [state for _, state in states.segments()] == [0]
+    assert np.max(sizes[20:], axis=0)[[0, 2]].tolist() <= [C * 60, 64]
+    assert np.max(sizes[20:], axis=0)[[1, 3]].tolist() <= [C * 70, 140]
