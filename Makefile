@@ -182,12 +182,12 @@ $(CLASP)/.installed: setup.cfg
 	$(call install,$(CLASP),--editable '.[datasets]' --group clasp)
 	@touch $@
 
-notebooks: $(VENV)/.notebooks  ## run every notebook from top to bottom; the files stay as they are
-	$(ONE_THREAD) $(PYTEST) --nbmake --nbmake-timeout=180 --durations=0 notebooks
+notebooks: $(VENV)/.notebooks  ## run every notebook from top to bottom; the files stay as they are, STORE=1 keeps the outputs
+	$(ONE_THREAD) $(PYTEST) --nbmake --nbmake-timeout=180 --durations=0 $(if $(STORE),--overwrite) notebooks
+	$(if $(STORE),$(BIN)/python tests/stored_outputs.py)
 
-# The first build runs every notebook, which takes some minutes; later ones those that changed.
-docs: $(VENV)/.docs  ## build the documentation site in docs/_build/html; NOTEBOOKS=off runs no notebook
-	NOTEBOOKS=$(NOTEBOOKS) $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
+docs: $(VENV)/.docs  ## build the documentation site in docs/_build/html
+	$(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
 	rm -rf $(VENV) $(BASELINES) $(PEERS) $(CLASP) $(AUDIT) $(LOWEST) build dist docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage

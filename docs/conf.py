@@ -1,6 +1,5 @@
 """How Sphinx makes the site: the pages of this folder as they are read in the repository."""
 
-import os
 import re
 import subprocess
 import sys
@@ -37,12 +36,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # a page of results may begin a level deeper
 
-# The notebooks in the repository have no outputs: they are run where they or this package have
-# changed, which `make docs NOTEBOOKS=off` leaves out.
-nb_execution_mode = os.environ.get("NOTEBOOKS") or "cache"
-nb_execution_cache_path = str(ROOT / "docs" / "_build" / ".notebooks")
-nb_execution_timeout = 600
-nb_execution_raise_on_error = True
+nb_execution_mode = "off"  # notebooks keep their outputs
 nb_merge_streams = True
 NOTEBOOKS = ROOT / "docs" / "notebooks"
 """Where Sphinx finds copies of the notebooks."""
