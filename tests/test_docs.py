@@ -153,7 +153,7 @@ def sources(path: Path) -> list[str]:
             "".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "code"
         ]
         return [re.sub(r"^[%!].*$", "", cell, flags=re.MULTILINE) for cell in cells]
-    return [text.replace("$module", "module").replace("$cls", "Cls")]
+    return [re.sub(r"\$(\w+)", r"\1", text)]
 
 
 def deep(source: str) -> list[str]:

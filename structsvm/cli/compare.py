@@ -27,7 +27,8 @@ def run_compare(args: Namespace, terminal: Terminal) -> int:
     inputs = read(request, terminal, named_problem(learner.problem))
     with inputs.named(), terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
-        comparison = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)
+        risk = risk_of(learner, training, None)
+        comparison = compare_on(risk, args.solvers, stopping=stopping, repeats=args.repeats)
     terminal.report(comparison.to_dict(), repr(comparison))
     if args.output is not None:
         with figure_in(args.output, terminal) as figure:

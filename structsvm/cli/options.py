@@ -162,7 +162,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--output": FILE,
     "paths": value("PATH", "files, or folders with their subfolders", nargs="+"),
     "model": value("MODEL", "model file", **FILE),
-    "kind": choice(("problem",), "what to write"),
+    "kind": choice(
+        ("problem", "labelling", "cuts"),
+        "a problem of partitions, one of other labellings, or an oracle of cuts",
+    ),
     "name": value("NAME", "lower-case words joined by dashes"),
     "--force": flag("replace existing files, but never one that the command reads"),
     "--minutes": value("MINUTES", "how long it may take (default: 1)", type=float, default=1.0),
@@ -267,5 +270,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--must-link": ROWS,
     "--cannot-link": ROWS | {"help": "two rows, counted from 0, in different clusters"},
     "--show": choice(OF_MODELS, "what to draw of a model, without files (default: its weights)"),
+    "--repeats": value(
+        "N",
+        "times that each solver runs: the median is shown, and the least and the most (default: 1)",
+        type=positive,
+        default=1,
+    ),
     "--recordings": value("N", "how many to learn from (default: 12)", type=positive, default=12),
 }

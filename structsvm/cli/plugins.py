@@ -9,7 +9,7 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 from structsvm.cli.request import refuse_if
 from structsvm.cli.terminal import Terminal
@@ -19,6 +19,7 @@ from structsvm.partitions.plugins import (
     SOLVERS,
     STRUCTURED,
     Plugin,
+    names_in,
     plugins,
     problem_names,
 )
@@ -37,9 +38,49 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 TEMPLATES = {
     "pyproject.toml": "pyproject.toml.txt",
     "README.md": "README.md.txt",
-    "$module.py": "module.py.txt",
-    "tests/test_$module.py": "test.py.txt",
+    "$module.py": "$kind.py.txt",
+    "tests/test_$module.py": "${kind}_test.py.txt",
 }
+
+
+class Kind(NamedTuple):
+    """What a package of a kind of plugin says of itself, in the words of templates."""
+
+    group: str | None
+    """The group of its entry point, if it has one."""
+    about: str
+    use: str
+    how: str
+
+
+KINDS = {
+    "problem": Kind(
+        PROBLEMS,
+        "A partitioning problem for structsvm.",
+        "    structsvm problems\n    structsvm fit $name recordings/ -o my.structsvm\n",
+        "`$module.py` declares which segments are allowed. The test calls\n"
+        "`structsvm.testing.check_problem`, which compares the search with all segmentations of\n"
+        "short recordings; run it after every change of the rule.",
+    ),
+    "labelling": Kind(
+        STRUCTURED,
+        "A structured problem for structsvm.",
+        "    structsvm problems\n",
+        "`$module.py` has the joint features, the loss and both searches; `StructuredSVM($cls())`\n"
+        "learns the weights. The test calls `structsvm.testing.check_problem`, which compares the\n"
+        "searches with all labellings of a sample; run it after every change.",
+    ),
+    "cuts": Kind(
+        None,
+        "A convex function for cvxpy, known by an oracle.",
+        "",
+        "`$module.py` has the oracle, and `least_risk(losses, n_worst)` is a program with it, for\n"
+        "`solve(method='cutting-plane')`. The tests call `structsvm.testing.check_atom`, which\n"
+        "asks the oracle at random points, and compare the minimum with that of the full program;\n"
+        "run them after every change.",
+    ),
+}
+"""What ``new`` writes."""
 
 
 def run_problems(_: Namespace, terminal: Terminal) -> int:
@@ -73,7 +114,9 @@ def run_new(args: Namespace, terminal: Terminal) -> int:
     """Write the files of a new problem, and say what to do next."""
     name = args.name
     folder = args.output or Path(f"structsvm-{args.name}")
-    refuse_if(name in problem_names(), f"a problem {name!r} is installed: choose another name")
+    kind = KINDS[args.kind]
+    taken = {*problem_names(), *names_in(STRUCTURED)} if kind.group else ()
+    refuse_if(name in taken, f"a problem {name!r} is installed: choose another name")
     said = f"a name is lower-case words joined by dashes, got {name!r}"
     refuse_if(not NAME.fullmatch(name), said)
     reason = unwritable(folder)
@@ -81,12 +124,18 @@ def run_new(args: Namespace, terminal: Terminal) -> int:
     is_taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     refuse_if(is_taken, f"{folder} exists: name a new folder")
     words = {
+        "kind": args.kind,
         "name": name,
         "module": f"structsvm_{name.replace('-', '_')}",
         "cls": "".join(word.capitalize() for word in name.split("-")),
     }
+    entry = f'\n[project.entry-points."{kind.group}"]\n$name = "$module:$cls"\n'
+    texts = {"about": kind.about, "use": kind.use, "how": kind.how}
+    texts["entry_point"] = entry if kind.group else ""
+    words |= {key: Template(text).substitute(words) for key, text in texts.items()}
     written = []
-    for path, template in TEMPLATES.items():
+    for path, named in TEMPLATES.items():
+        template = Template(named).substitute(words)
         target = folder / Template(path).substitute(words)
         target.parent.mkdir(parents=True, exist_ok=True)
         text = files("structsvm.cli").joinpath("template", template).read_text(encoding="utf-8")

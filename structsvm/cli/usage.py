@@ -153,12 +153,13 @@ not learned are refused, unless --set unseen_states=count.
         """\
   structsvm compare change-point recordings/ -o gaps.png
   structsvm compare change-point recordings/ --set metric=diagonal --solvers one-slack/scs
+  structsvm compare change-point recordings/ --solvers cutting-plane one-slack --repeats 3
 
 After a slash, a cutting-plane method may name its master: newton, clarabel, scs, ...
 Every solver runs on one thread for up to a minute, until its certified relative gap is at most
 0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
 """,
-        "problem paths --output --force --solvers --context",
+        "problem paths --output --force --solvers --repeats --context",
         own={"--output": value("FIG", FIGURE)},
         settings=OF_LEARNING,
     ),
@@ -210,8 +211,10 @@ Without files it looks at the model alone; labelled files may be those it was le
     ),
     Command(
         "new",
-        "write the package of a new problem, whose tests pass",
-        "  structsvm new problem tree-cuts",
+        "write the package of a new problem or oracle, whose tests pass",
+        "  structsvm new problem tree-cuts\n"
+        "  structsvm new labelling grades\n"
+        "  structsvm new cuts worst-case",
         "kind name --output",
         own={"--output": value("DIR", "new folder (default: structsvm-NAME)")},
         module="plugins",

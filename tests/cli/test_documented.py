@@ -113,7 +113,7 @@ def test_examples_run(place, monkeypatch, capsys, line):
     monkeypatch.chdir(place)
     words = shlex.split(line, comments=True)
     words = words[: words.index(">")] if ">" in words else words
-    if words[1:3] == ["new", "problem"]:
+    if words[1] == "new":
         shutil.rmtree(place / f"structsvm-{words[3]}", ignore_errors=True)
     written = [words[words.index(option) + 1] for option in ("-o", "--output") if option in words]
     for name in ["demo", *written]:  # of the examples before

@@ -1,6 +1,7 @@
 """structsvm fit, to its end and interrupted."""
 
 import csv
+import json
 import signal
 from pathlib import Path
 
@@ -205,6 +206,13 @@ def test_table_on_stdout_and_a_picture(done, folder):
     for name in ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe"):
         assert name in out
     assert (folder / "gaps.svg").read_text().count("oracle calls") == 1
+
+
+def test_repeats_show_the_least_and_the_most(done):
+    line = "compare change-point train --set metric=diagonal --set solver.tol=0.1"
+    out, _ = done(f"{line} --solvers one-slack --repeats 2 --json")
+    (row,) = json.loads(out)["solvers"]
+    assert row["seconds_least"] <= row["seconds"] <= row["seconds_most"]
 
 
 def test_what_does_not_suit_is_left_out_and_said(done):

@@ -410,21 +410,27 @@ def run(command: list[object], cwd: Path, environment: dict[str, str] | None = N
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The three examples and what `structsvm new` writes."""
     folder = tmp_path_factory.mktemp("plugins")
-    assert main(["new", "problem", "tree-cuts", "-o", str(folder / "new"), "--quiet"]) == 0
+    kinds = {"problem": "tree-cuts", "labelling": "new-grades", "cuts": "worst-case"}
+    for kind, name in kinds.items():
+        assert main(["new", kind, name, "-o", str(folder / kind), "--quiet"]) == 0
     examples = ROOT / "examples"
     names = ("circular", "tree", "alignment")
-    return Installed.of([*(examples / f"plugin-{name}" for name in names), folder / "new"], folder)
+    return Installed.of(
+        [*(examples / f"plugin-{name}" for name in names), *(folder / kind for kind in kinds)],
+        folder,
+    )
 
 
 def test_their_own_tests_pass(packages: Installed) -> None:
     options = ["-q", "-W", "error", "-p", "no:cacheprovider", "--import-mode=importlib"]
     said = packages.python("-m", "pytest", *options, *packages.sources, cwd=packages.target)
-    assert "35 passed" in said
+    assert "41 passed" in said
 
 
 def test_they_are_listed_like_our_own(packages: Installed, tmp_path: Path) -> None:
     listed, shown = packages.commands(["problems", "--json"], ["problems"], cwd=tmp_path)
     assert shown.count("structsvm-circular 0.1.0") == 2
+    assert "new-grades" in {one["name"] for one in json.loads(listed)["structured_problems"]}
     for kind, new in {"problems": "tree-cuts", "oracles": "tree"}.items():
         found = {plugin["name"]: plugin for plugin in json.loads(listed)[kind]}
         assert found["circular"]["distribution"] == "structsvm-circular 0.1.0"
