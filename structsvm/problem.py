@@ -95,6 +95,15 @@ class Problem(Contract):
         """The problem with the sizes that its settings leave open, such as that of features."""
         return self
 
+    @hook
+    def start(self) -> Floats | None:
+        """A weight that needs no learning, (d,), such as that of a plain distance; None for none.
+
+        It completes labellings of which none is known in full, and is what
+        :func:`structsvm.evaluate` compares the learned weight with.
+        """
+        return None
+
     @property
     @hook
     def weight_names(self) -> tuple[str, ...]:

@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from sklearn.utils.validation import check_is_fitted
+
 from structsvm.data.sample import is_prepared
 from structsvm.diagnosis.examined import Examined
 from structsvm.diagnosis.findings import Diagnosis, Finding, Found
 from structsvm.diagnosis.of_columns import codes, constant, copied_features, scale, spikes
 from structsvm.diagnosis.of_copies import copies, leakage
-from structsvm.diagnosis.of_fit import certificate, few_labels, path, price
+from structsvm.diagnosis.of_fit import (
+    certificate,
+    few_labels,
+    inference,
+    path,
+    price,
+)
 from structsvm.diagnosis.of_labels import labels_among_features, unrelated_labels
 from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import fitted_learner
 from structsvm.learner.form import Form
+from structsvm.learner.labellings import read_labelled
 from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import measured
+from structsvm.learner.structured import StructuredSVM
 from structsvm.model_selection import MetricLearnerCV
 
 
@@ -30,6 +40,7 @@ class Check(NamedTuple):
 
 CHECKS = (
     Check("certificate", "fit", certificate),
+    Check("inference", "labellings", inference),
     Check("price", "metric", price),
     Check("few labels", "metric", few_labels),
     Check("path", "search", path),
@@ -47,7 +58,7 @@ CHECKS = (
 
 
 def diagnose(
-    learner: Learner | MetricLearnerCV,
+    learner: Learner | MetricLearnerCV | StructuredSVM,
     Xs: Any = None,
     ys: Any = None,
     *,
@@ -59,7 +70,9 @@ def diagnose(
     Parameters
     ----------
     learner : MetricLearner, StateSegmenter or another learner, or MetricLearnerCV
-        Fitted. Of what is no metric nothing is said about prices, weights and scales.
+        Fitted. Of what is no metric nothing is said about prices, weights and scales. Of a
+        :class:`~structsvm.StructuredSVM` the certificate is examined and, with samples and
+        labellings, whether predictions reach the scores of the truths.
     Xs : samples, as for :meth:`MetricLearner.fit`, optional
         Training samples, or others. Without them only the learner is examined.
     ys : their labels, optional
@@ -95,6 +108,8 @@ def diagnose(
     >>> found.kinds, found.findings[0].values["feature"]
     (('scale',), 'x3')
     """
+    if isinstance(learner, StructuredSVM):
+        return _of_structured(learner, Xs, ys)
     fitted = fitted_learner(learner, "diagnose")
     without_samples = [
         name for name, value in (("ys", ys), ("groups", groups)) if value is not None
@@ -128,6 +143,19 @@ def diagnosis_of(learner: Learner | MetricLearnerCV, examined: Examined | None =
             looked_at["distances"] = examined
         if examined.has_labels:
             looked_at["labels"] = examined
+    return _looked(looked_at)
+
+
+def _of_structured(svm: StructuredSVM, X: Any, y: Any) -> Diagnosis:
+    check_is_fitted(svm)
+    looked_at: dict[str, Any] = {"fit": svm}
+    if X is not None:
+        looked_at["labellings"] = svm, read_labelled(X, y)
+    return _looked(looked_at)
+
+
+def _looked(looked_at: dict[str, Any]) -> Diagnosis:
+    """What the checks find in what there is to look at."""
     checks = [check for check in CHECKS if check.of in looked_at]
     findings: list[Finding] = []
     for check in checks:

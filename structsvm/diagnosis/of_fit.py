@@ -6,9 +6,12 @@ import numpy as np
 
 from structsvm.diagnosis.findings import Found
 from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.learner.fitting import INEXACT
+from structsvm.learner.labellings import Samples
 from structsvm.learner.learner import Learner
 from structsvm.learner.metric_learner import MetricLearner
-from structsvm.messages import Code, parameter
+from structsvm.learner.structured import StructuredSVM, shortfalls
+from structsvm.messages import Code, nth, parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.status import Status
 
@@ -31,19 +34,34 @@ WAYS_OUT = {
 }
 
 
-def certificate(learner: Learner) -> Found:
+def certificate(learner: Learner | StructuredSVM) -> Found:
     solution = learner.solution_
     if solution is None:
         return
     status = solution.status
     gap = float(solution.gap)
-    wide = learner.problem_.traits.convex and np.isfinite(solution.lower) and gap > OPEN
+    wide = np.isfinite(solution.lower) and gap > OPEN
     if wide or not status.converged or status is Status.NOTHING_TO_LEARN:
         far = f", and {100 * gap:.2g} % of the best possible gain may be missing" if wide else ""
         yield (
             f"{status.value}{far}",
             WAYS_OUT.get(status, "lower the tolerance, " + parameter("tol") + OF_STOPPING),
             {"status": status.name, "gap": gap, "lower": solution.lower, "upper": solution.upper},
+        )
+
+
+def inference(given: tuple[StructuredSVM, Samples]) -> Found:
+    svm, data = given
+    name = f"{type(svm.problem_).__name__}.predict"
+    of_samples = list(shortfalls(svm.problem_, data, svm.solution_.w))
+    found = [(missed, i) for i, missed, size in of_samples if missed > INEXACT * size]
+    if found:
+        missed, worst = max(found)
+        yield (
+            f"on {len(found)} of {len(of_samples)} samples {name} found a labelling whose score is "
+            f"less than that of the true one, by {missed:.3g} on " + nth("sample", worst),
+            "maximise the score over all labellings in predict, without the loss",
+            {"samples": sorted(i for _, i in found), "missed": missed},
         )
 
 

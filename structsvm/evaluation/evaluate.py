@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from structsvm.evaluation.scores import Evaluation
 from structsvm.evaluation.split_tables import question_in_words
 from structsvm.evaluation.split_wholes import MOST_PARTS
 from structsvm.evaluation.splits import split_samples
+from structsvm.evaluation.structured import StructuredEvaluation, evaluate_structured
 from structsvm.evaluation.verdict import Evidence
 from structsvm.io.recording import Recording
 from structsvm.learner.columns import labelled_parts, warn_of_columns
@@ -37,6 +38,7 @@ from structsvm.learner.preparing import measured as measured_by
 from structsvm.learner.segments import names_in
 from structsvm.learner.stages import Inputs, Stage
 from structsvm.learner.steps import partition_all
+from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
@@ -53,6 +55,36 @@ States = dict[str, list[NDArray[Any]]]
 """The names of the items of each sample, by each metric or baseline that names states."""
 
 
+@overload
+def evaluate(
+    learner: StructuredSVM,
+    Xs: Any,
+    ys: Any = None,
+    *,
+    names: Sequence[str] | None = None,
+    baselines: Mapping[str, Any] | None = None,
+    groups: Any = None,
+) -> StructuredEvaluation: ...
+
+
+@overload
+def evaluate(
+    learner: Any,
+    Xs: Any,
+    ys: Any = None,
+    n_clusters: int | str | None = None,
+    tolerance: int = 5,
+    *,
+    names: Sequence[str] | None = None,
+    baselines: Mapping[str, Any] | None = None,
+    measured: Sequence[Sample] | None = None,
+    unseen_states: str = "refuse",
+    groups: Any = None,
+    split: str | None = None,
+    times: Sequence[Any] | None = None,
+) -> Evaluation: ...
+
+
 def evaluate(
     learner: Learner | Any,
     Xs: Any,
@@ -67,7 +99,7 @@ def evaluate(
     groups: Any = None,
     split: str | None = None,
     times: Sequence[Any] | None = None,
-) -> Evaluation:
+) -> Any:
     """Compare what was learned with the untrained metric and with baselines on held-out samples.
 
     Other metrics, and the classifiers of :mod:`structsvm.baselines`, are compared if
@@ -77,7 +109,9 @@ def evaluate(
     Parameters
     ----------
     learner : MetricLearner, StateSegmenter or another learner
-        Fitted; or a search, of which the ``best_estimator_`` is compared with its baselines.
+        Fitted; or a search, of which the ``best_estimator_`` is compared with its baselines. A
+        :class:`~structsvm.StructuredSVM` is judged by the loss of its problem, beside the weight 0,
+        that of :meth:`Problem.start` and the ``baselines``.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
         Held out; a :class:`~structsvm.errors.DataWarning` says if some were learned from.
     n_clusters : int, "true" or None
@@ -108,7 +142,7 @@ def evaluate(
 
     Returns
     -------
-    Evaluation
+    Evaluation, or StructuredEvaluation of a StructuredSVM
 
     Raises
     ------
@@ -130,6 +164,15 @@ def evaluate(
     >>> bool(learned["loss"] < untrained["loss"])
     True
     """
+    best = getattr(learner, "best_estimator_", learner)
+    if isinstance(best, StructuredSVM):
+        of_partitions = (n_clusters, measured, split, times)
+        if any(one is not None for one in of_partitions):
+            raise SettingsError(
+                "n_clusters, measured, split and times are for partitions: a StructuredSVM is "
+                "evaluated by the loss of its problem, with names, baselines and groups"
+            )
+        return evaluate_structured(best, Xs, ys, names, baselines, groups)
     learner = fitted_learner(learner, "evaluate")
     if is_prepared(Xs):
         raise SettingsError("give the original samples, not prepared ones: classifiers need these")
@@ -233,7 +276,8 @@ def fitted_learner(learner: Any, asked: str) -> Learner:
     if not hasattr(learner, "_learn"):
         raise SettingsError(
             f"{asked} takes a learner of partitions, such as MetricLearner or StateSegmenter, or a "
-            f"search, got {type(learner).__name__}: a StructuredSVM has predict and score"
+            f"search, got {type(learner).__name__}: a StructuredSVM has predict, score, evaluate "
+            "and diagnose"
         )
     check_is_fitted(learner)
     fitted: Learner = learner

@@ -7,6 +7,8 @@ from structsvm.learner.methods import ACRONYMS
 IN_SENTENCES = {
     "learned": "the learned metric",
     "untrained": "the untrained metric",
+    "null": "the weight 0",
+    "start": "the weight to start from",
     "scores-untrained": "the untrained metric on the scores of a classifier",
     "grid": "the grid",
     "rca-plain": "plain RCA",

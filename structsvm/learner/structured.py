@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from os import PathLike
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.per_sample import check_weights
 from structsvm.errors import DataError, PluginError, SettingsError, warn
-from structsvm.learner.alternation import alternate
+from structsvm.learner.alternation import Alternated, alternate
 from structsvm.learner.completing import warn_of_full_alone
 from structsvm.learner.fitting import (
     NOT_RESUMED,
@@ -42,7 +42,7 @@ from structsvm.status import Solution, Status
 from structsvm.support.arrays import Bools, Floats
 from structsvm.support.checks import read_only, refuse_below, shown
 from structsvm.support.codec import difference, refuse_unstored
-from structsvm.support.contract import asked
+from structsvm.support.contract import asked, raise_wrong
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage
 from structsvm.support.tables import refuse_other_columns
@@ -159,8 +159,9 @@ class StructuredSVM(ProblemParameters):
         X : sequence of N samples
             Whatever the problem takes; the rows of a matrix or of a data frame are samples.
         y : sequence of N labellings
-            Labellings of a :class:`~structsvm.problem.CompletableProblem` may be partial, but at
-            least one has to be complete, because learning starts with the complete ones.
+            Labellings of a :class:`~structsvm.problem.CompletableProblem` may be partial. Learning
+            starts with the complete ones; where there is none, the weight that
+            :meth:`Problem.start` returns completes all of them first.
         sample_weight : array of shape (N,), optional
             2 equals a sample that is given twice, and 0 leaves it out.
         max_rounds : int
@@ -185,38 +186,25 @@ class StructuredSVM(ProblemParameters):
         is_open = _open(self.problem, data.ys)
         if is_open.any() and resume is not None:
             raise SettingsError(NOT_RESUMED)
-        if is_open.all():
-            raise DataError(
-                "every labelling is known in part only: label one sample in full, at least, for "
-                "learning to begin with"
-            )
-        full = data.at(np.flatnonzero(~is_open)) if is_open.any() else data
+        full = data if is_open.all() else data.at(np.flatnonzero(~is_open))
         risk = self._risk(full)
         alternated = None
         problem = risk.problem
+        start = _start_of_open(problem, max_rounds) if is_open.all() else None
         solve = partial(solver.solve, callback=callback, backend=backend)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
-            solution = solve(risk, resume=resume)
-            if is_open.any() and max_rounds > 0 and solution.status is not Status.INTERRUPTED:
-
-                def risk_of(ys: Sequence[Any]) -> RegularizedRisk:
-                    return replace(risk, xs=data.xs, ys=list(ys), sample_weight=data.weights)
-
-                complete = partial(_completed, problem, data, is_open)
-                w = solution.w
+            solution = None if start is not None else solve(risk, resume=resume)
+            first = start if solution is None else solution.w
+            is_cut = solution is not None and solution.status is Status.INTERRUPTED
+            if first is not None and is_open.any() and max_rounds > 0 and not is_cut:
                 try:
-                    alternated = alternate(
-                        complete,
-                        risk_of,
-                        solve,
-                        complete(w),
-                        w,
-                        max_rounds,
-                        same=lambda a, b: difference(a, b) is None,
-                    )
+                    alternated = _alternated(risk, data, is_open, solve, first, max_rounds)
                     solution = alternated.solution
                 except KeyboardInterrupt:
+                    if solution is None:
+                        raise
                     warn_of_full_alone()
+            assert solution is not None
             self.problem_, self.solution_, self.alternated_ = problem, solution, alternated
         self.n_iter_ = solution.n_iter
         self.converged_ = solution.status.converged
@@ -235,7 +223,8 @@ class StructuredSVM(ProblemParameters):
                 + parameter("lam", self.lam),
             )
         if solution.status is Status.OPTIMAL:
-            _check_inference(problem, full, solution.w)
+            learned = full if alternated is None else replace(data, ys=list(alternated.labels))
+            _check_inference(problem, learned, solution.w)
         return self
 
     # ---- prediction
@@ -261,24 +250,14 @@ class StructuredSVM(ProblemParameters):
             )
         if None not in (n, P) and n != P:
             raise DataError(f"X has {P} features, the model has {n}")
-        w = read_only(self.solution_.w)
-        found = []
-        for i, x in enumerate(stage("predicting", samples.xs)):
-            with asked(self.problem_, "predict", nth("sample", i)):
-                found.append(self.problem_.predict(w, x))
-        return found
+        return predicted(self.problem_, self.solution_.w, samples.xs)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return minus the mean loss, for model selection; larger is better, and 0 is perfect."""
         guesses = self.predict(X)
         truths = read_labelled(X, y).ys
         weights = check_weights(sample_weight, len(truths), WORDS)
-        problem = self.problem_
-        losses = []
-        for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
-            with asked(problem, "loss", nth("sample", i)):
-                losses.append(check_loss(problem, problem.loss(truth, guess), i))
-        return -float(np.average(losses, weights=weights))
+        return -float(np.average(losses_of(self.problem_, truths, guesses), weights=weights))
 
     @property
     def weight_(self) -> Any:
@@ -319,6 +298,50 @@ class StructuredSVM(ProblemParameters):
         )
 
 
+def predicted(problem: Problem, w: Floats, xs: Sequence[Any]) -> list[Any]:
+    """The best labelling of each sample under a weight."""
+    w = read_only(w)
+    found = []
+    for i, x in enumerate(stage("predicting", xs)):
+        with asked(problem, "predict", nth("sample", i)):
+            found.append(problem.predict(w, x))
+    return found
+
+
+def losses_of(problem: Problem, truths: Sequence[Any], guesses: Sequence[Any]) -> Floats:
+    """The loss of each labelling, (N,)."""
+    found = np.empty(len(truths))
+    for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
+        with asked(problem, "loss", nth("sample", i)):
+            found[i] = check_loss(problem, problem.loss(truth, guess), i)
+    return found
+
+
+def start_of(problem: Problem) -> Floats | None:
+    """The weight that needs no learning, if the problem has one, in its cone."""
+    with asked(problem, "start"):
+        w = problem.start()
+    if w is None:
+        return None
+    space = problem.weight_space()
+    fits = isinstance(w, np.ndarray) and w.dtype.kind in "fi" and w.shape == (space.dim,)
+    if not (fits and np.isfinite(w).all() and np.allclose(space.project(w * 1.0), w)):
+        raise_wrong(problem, "start", w, f"a finite weight ({space.dim},) in its cone, or None")
+    return np.array(w, dtype=np.float64)
+
+
+def _start_of_open(problem: Problem, max_rounds: int) -> Floats:
+    """The weight that completes labellings of which none is known in full."""
+    w = start_of(problem)
+    if w is None or not max_rounds:
+        way = f"define {type(problem).__name__}.start" if w is None else "allow some rounds"
+        raise DataError(
+            "every labelling is known in part only: label one sample in full, at least, for "
+            f"learning to begin with, or {way}"
+        )
+    return w
+
+
 def _open(problem: Problem, ys: Sequence[Any]) -> Bools:
     """Of which samples the labelling is known in part only, (N,)."""
     found = np.zeros(len(ys), dtype=np.bool_)
@@ -327,6 +350,25 @@ def _open(problem: Problem, ys: Sequence[Any]) -> Bools:
             with asked(problem, "is_complete", nth("sample", i)):
                 found[i] = not problem.is_complete(y)
     return found
+
+
+def _alternated(
+    risk: RegularizedRisk,
+    data: Samples,
+    is_open: Bools,
+    solve: Callable[[Risk], Solution],
+    w: Floats,
+    max_rounds: int,
+) -> Alternated:
+    """Learn from the completions that a weight prefers, and from those of what was learned."""
+
+    def risk_of(ys: Sequence[Any]) -> RegularizedRisk:
+        return replace(risk, xs=data.xs, ys=list(ys), sample_weight=data.weights)
+
+    complete = partial(_completed, risk.problem, data, is_open)
+    return alternate(
+        complete, risk_of, solve, complete(w), w, max_rounds, lambda a, b: difference(a, b) is None
+    )
 
 
 def _completed(problem: Problem, data: Samples, is_open: Bools, w: Floats) -> list[Any]:
@@ -347,6 +389,13 @@ def _completed(problem: Problem, data: Samples, is_open: Bools, w: Floats) -> li
 def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
     """Warn where ``predict`` finds less than the score of the true labelling."""
     name = f"{type(problem).__name__}.predict"
+    for i, missed, size in shortfalls(problem, data, w):
+        if is_missed(name, i, missed, size):
+            return
+
+
+def shortfalls(problem: Problem, data: Samples, w: Floats) -> Iterator[tuple[int, float, float]]:
+    """By how much the score of each prediction is below that of the truth, and its size."""
     w = read_only(w)
     for i, (x, y) in enumerate(zip(data.xs, data.ys, strict=True)):
         with asked(problem, "predict", nth("sample", i)):
@@ -356,9 +405,7 @@ def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
             truth = problem.joint_feature(x, y)
         except Exception:  # labellings in training may be more than what is predicted
             return
-        size = float(np.abs(w) @ (np.abs(found) + np.abs(truth)))
-        if is_missed(name, i, float(w @ (truth - found)), size):
-            return
+        yield i, float(w @ (truth - found)), float(np.abs(w) @ (np.abs(found) + np.abs(truth)))
 
 
 def learner_for(

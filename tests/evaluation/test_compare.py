@@ -15,8 +15,6 @@ from structsvm import (
     MetricLearner,
     StructuredSVM,
     compare_solvers,
-    diagnose,
-    evaluate,
 )
 from structsvm.errors import PluginError, SettingsError
 from structsvm.evaluation.compare import solver_named
@@ -174,8 +172,6 @@ def test_gaps_are_drawn_of_whatever_has_a_solution(comparison):
 @pytest.mark.parametrize(
     "view",
     [
-        lambda svm, X, y: evaluate(svm, X, y),
-        lambda svm, X, y: diagnose(svm, X, y),
         lambda svm, X, y: plot_segmentation(svm, X[0], y[0]),
         lambda svm, X, y: plot_clusters(svm, X[0]),
         lambda svm, X, y: plot_metric(svm),

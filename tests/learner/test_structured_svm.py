@@ -1,8 +1,9 @@
 """StructuredSVM: labellings that are no partitions, against independent solutions; bad input."""
 
+import json
 import re
 import runpy
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +22,8 @@ from generic_examples import (
     slack_rescaling,
 )
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from structsvm import (
@@ -30,6 +33,8 @@ from structsvm import (
     MetricLearner,
     SettingsError,
     StructuredSVM,
+    diagnose,
+    evaluate,
     load,
     save,
 )
@@ -404,3 +409,135 @@ def test_each_example_runs(file, capsys):
     runpy.run_path(str(file), run_name="__main__")
     for accuracy in re.findall(r"accuracy.*held out: ([\d.]+)", capsys.readouterr().out):
         assert float(accuracy) > 0.93
+
+
+# ---- the weight to start from
+
+
+@dataclass(frozen=True)
+class Sticky(chain.Chain):
+    """Chains that know a weight without learning: a state is the sign of the first feature."""
+
+    first: tuple[float, ...] = (-1.0, 0.0, 1.0, 0.0, 0.5, 0.0, 0.0, 0.5)
+
+    def start(self):
+        return np.array(self.first)
+
+
+def two_states(n, T=20, seed=0):
+    rng = np.random.default_rng(seed)
+    ys = [np.repeat(rng.permutation(2), T // 2) for _ in range(n)]
+    xs = [np.column_stack([2 * y - 1.0, np.ones(T)]) + 0.8 * rng.normal(size=(T, 2)) for y in ys]
+    return xs, ys
+
+
+def test_a_weight_to_start_from_completes_labellings_of_which_none_is_full(rng):
+    xs, ys = two_states(30)
+    known = partly(ys[:10], rng, 0.9)
+    svm = StructuredSVM(Sticky(2, 2), lam=0.05).fit(xs[:10], known)
+    for given, found in zip(known, svm.alternated_.labels, strict=True):
+        assert np.all((given < 0) | (given == found))
+        assert svm.problem_.is_complete(found)
+    objectives = [r.objective for r in svm.alternated_.rounds]
+    assert objectives == sorted(objectives, reverse=True)
+    assert -svm.score(xs[10:], ys[10:]) < 0.1
+    nothing = [np.full(20, -1)] * 10
+    assert -StructuredSVM(Sticky(2, 2), lam=0.05).fit(xs[:10], nothing).score(xs, ys) < 0.1
+    with pytest.raises(DataError, match="learning to begin with, or allow some rounds"):
+        svm.fit(xs[:10], known, max_rounds=0)
+    with pytest.raises(DataError, match=r"learning to begin with, or define Chain\.start"):
+        StructuredSVM(chain.Chain(2, 2)).fit(xs[:10], known)
+
+
+@pytest.mark.parametrize("first", [(1.0,), (np.nan,) * 8, (1.0,) * 9])
+def test_a_weight_to_start_from_that_is_none_is_refused(first, rng):
+    xs, ys = two_states(4)
+    svm = StructuredSVM(Sticky(2, 2, first), lam=0.05)
+    with pytest.raises(PluginError, match=r"Sticky\.start returned"):
+        svm.fit(xs, partly(ys, rng))
+    svm.fit(xs, ys)  # which asks for none
+    with pytest.raises(PluginError, match=r"Sticky\.start returned"):
+        evaluate(svm, xs, ys)
+
+
+# ---- evaluation and diagnosis
+
+
+class Always:
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, X):
+        return [self.answer] * len(X)
+
+
+def test_an_evaluation_compares_losses_on_the_same_samples():
+    xs, ys = two_states(30)
+    svm = StructuredSVM(Sticky(2, 2), lam=0.05).fit(xs[:10], ys[:10])
+    new = xs[10:], ys[10:]
+    found = evaluate(svm, *new, baselines={"zeros": Always(np.zeros(20, dtype=int))})
+    assert list(found.losses) == ["learned", "null", "start", "zeros"]
+    assert found.scores["learned"] == pytest.approx(-svm.score(*new))
+    expected = [np.mean(y != g) for y, g in zip(new[1], svm.predict(new[0]), strict=True)]
+    np.testing.assert_allclose(found.losses["learned"], expected)
+    assert found.scores["zeros"] == 0.5
+    gain = found.contrasts["zeros"]
+    assert gain.mean == pytest.approx(0.5 - found.scores["learned"])
+    assert gain.low > 0
+    assert gain.units == 20
+    assert "gap" in str(found)
+    assert "the weight to start from" in str(found)
+    assert json.loads(json.dumps(found.to_dict()))["certificate"]["status"] == "OPTIMAL"
+    grouped = evaluate(svm, *new, groups=np.arange(20) // 4, names=list("abcdefghijklmnopqrst"))
+    assert grouped.contrasts["start"].units == 5
+    assert grouped.names[1] == "b"
+    search = GridSearchCV(StructuredSVM(Sticky(2, 2)), {"lam": [0.05]}, cv=2)
+    assert evaluate(search.fit(xs[:10], ys[:10]), *new).scores == pytest.approx(
+        {name: found.scores[name] for name in ("learned", "null", "start")}
+    )
+
+
+def test_an_evaluation_without_a_weight_to_start_from_has_the_null_weight(classes):
+    X, y = classes
+    svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(X, y)
+    assert list(evaluate(svm, X, y).losses) == ["learned", "null"]
+
+
+@cases(
+    ({"n_clusters": 3}, "n_clusters, measured, split and times are for partitions"),
+    ({"names": ["a"]}, "samples but 1 name"),
+    ({"groups": [0, 1]}, "groups"),
+    ({"baselines": {"null": Always(0)}}, "the baseline 'null' has the name of another one"),
+)
+def test_an_evaluation_refuses(classes, given, complaint):
+    X, y = classes
+    svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(X, y)
+    with pytest.raises((DataError, SettingsError), match=complaint):
+        evaluate(svm, X, y, **given)
+
+
+def test_a_diagnosis_looks_at_certificate_and_inference(classes):
+    X, y = classes
+    svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(X, y)
+    found = diagnose(svm, X, y)
+    assert not found.findings
+    assert found.checked == ("certificate", "inference")
+    assert diagnose(svm).checked == ("certificate",)
+    with pytest.warns(ConvergenceWarning):
+        short = StructuredSVM(
+            multiclass.Multiclass(), lam=1e-4, solver=CuttingPlane(Stopping(1e-9, 1))
+        ).fit(X, y)
+    assert diagnose(short).kinds == ("certificate",)
+    heavy = StructuredSVM(few_weights.Wines(3), lam=100.0, regularizer=Custom(few_weights.cp.norm1))
+    with pytest.warns(DataWarning, match="the best weight is zero"):
+        heavy.fit(X, y)
+    assert diagnose(heavy).findings[0].values["status"] == "NOTHING_TO_LEARN"
+    svm.problem_ = FirstClass(*astuple(svm.problem_))
+    wrong = diagnose(svm, X, y)
+    assert wrong.kinds == ("inference",)
+    assert "FirstClass.predict found a labelling whose score" in wrong.findings[0].found
+
+
+class FirstClass(multiclass.Multiclass):
+    def predict(self, w, x):
+        return self.classes[0]
