@@ -26,7 +26,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.labellings import read_labelled
 from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import measured
-from structsvm.learner.structured import StructuredSVM
+from structsvm.learner.structured import StructuredSVM, structured_in
 from structsvm.model_selection import MetricLearnerCV
 
 
@@ -108,8 +108,8 @@ def diagnose(
     >>> found.kinds, found.findings[0].values["feature"]
     (('scale',), 'x3')
     """
-    if isinstance(learner, StructuredSVM):
-        return _of_structured(learner, Xs, ys)
+    if (structured := structured_in(learner)) is not None:
+        return _of_structured(structured, Xs, ys)
     fitted = fitted_learner(learner, "diagnose")
     without_samples = [
         name for name, value in (("ys", ys), ("groups", groups)) if value is not None

@@ -38,7 +38,7 @@ from structsvm.learner.preparing import measured as measured_by
 from structsvm.learner.segments import names_in
 from structsvm.learner.stages import Inputs, Stage
 from structsvm.learner.steps import partition_all
-from structsvm.learner.structured import StructuredSVM
+from structsvm.learner.structured import StructuredSVM, structured_in
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
@@ -164,15 +164,14 @@ def evaluate(
     >>> bool(learned["loss"] < untrained["loss"])
     True
     """
-    best = getattr(learner, "best_estimator_", learner)
-    if isinstance(best, StructuredSVM):
+    if (structured := structured_in(learner)) is not None:
         of_partitions = (n_clusters, measured, split, times)
         if any(one is not None for one in of_partitions):
             raise SettingsError(
                 "n_clusters, measured, split and times are for partitions: a StructuredSVM is "
                 "evaluated by the loss of its problem, with names, baselines and groups"
             )
-        return evaluate_structured(best, Xs, ys, names, baselines, groups)
+        return evaluate_structured(structured, Xs, ys, names, baselines, groups)
     learner = fitted_learner(learner, "evaluate")
     if is_prepared(Xs):
         raise SettingsError("give the original samples, not prepared ones: classifiers need these")

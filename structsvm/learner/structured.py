@@ -298,6 +298,12 @@ class StructuredSVM(ProblemParameters):
         )
 
 
+def structured_in(learner: Any) -> StructuredSVM | None:
+    """The StructuredSVM that somebody gives, or the best one of a search; None if it is none."""
+    learner = getattr(learner, "best_estimator_", learner)
+    return learner if isinstance(learner, StructuredSVM) else None
+
+
 def predicted(problem: Problem, w: Floats, xs: Sequence[Any]) -> list[Any]:
     """The best labelling of each sample under a weight."""
     w = read_only(w)
