@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from structsvm.data.deferred import Data, Step, apply_all, has_missing, in_memory, take_rows
 from structsvm.errors import DataError
@@ -101,7 +101,3 @@ class Sample:
 def apply_to_samples(samples: Sequence[Sample], step: Step) -> list[Sample]:
     made = apply_all([sample.data for sample in samples], step)
     return [Sample(X, x.side, x.states) for x, X in zip(samples, made, strict=True)]
-
-
-def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:
-    return isinstance(Xs, list) and bool(Xs) and all(isinstance(x, Sample) for x in Xs)

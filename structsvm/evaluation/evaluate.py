@@ -16,7 +16,7 @@ from structsvm.data.checks import one_each
 from structsvm.data.copies import contents
 from structsvm.data.labels import label_values
 from structsvm.data.per_sample import Counts, asked_counts, cluster_counts, units_of
-from structsvm.data.sample import Sample, is_prepared
+from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.words import TABLES, Words
 from structsvm.errors import DataError, SettingsError
@@ -31,7 +31,7 @@ from structsvm.evaluation.verdict import Evidence
 from structsvm.io.recording import Recording
 from structsvm.learner.columns import labelled_parts, warn_of_columns
 from structsvm.learner.fitted import column_names, words_of
-from structsvm.learner.form import Form
+from structsvm.learner.form import Form, is_prepared
 from structsvm.learner.learner import Learner
 from structsvm.learner.methods import BLIND
 from structsvm.learner.preparing import measured as measured_by

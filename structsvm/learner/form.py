@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +22,7 @@ from structsvm.data.rows import (
     warn_about_order,
     without_counting,
 )
-from structsvm.data.sample import is_prepared
+from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError
@@ -61,6 +61,8 @@ class Form:
         problem: PartitionProblem | None = None,
     ) -> Form:
         """Take samples apart; a problem of recordings has the rows of each in the order of time."""
+        if is_prepared(Xs):
+            return cls(Xs)
         Xs = as_frame(list(Xs) if isinstance(Xs, Iterator) else Xs)  # gone through only once
         words = None if problem is None else problem.traits.words
         in_time = problem is not None and problem.traits.contiguous
@@ -90,11 +92,11 @@ class Form:
         if isinstance(samples, list):
             samples = [as_frame(x) for x in samples]
         form = cls(samples, keys, single)
-        if in_time and not is_prepared(samples):
+        if in_time:
             called = range(len(samples)) if keys is None else map(repr, keys)
             rows = [rows_in_time(x, f"frame {k}") for x, k in zip(samples, called, strict=True)]
             return form._in_time(rows, features)
-        if not (words in (None, GRAPHS, IMAGES) or is_prepared(samples)):
+        if words not in (None, GRAPHS, IMAGES):
             form = replace(form, samples=without_counting(samples, features))
         return form._taken_apart(features)
 
@@ -212,3 +214,8 @@ class Form:
         if self.keys is not None:
             return dict(zip(self.keys, found, strict=True))
         return found[0] if self.single else found
+
+
+def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:
+    """Whether samples are as a model sees them, which are used as they are."""
+    return isinstance(Xs, list) and bool(Xs) and all(isinstance(x, Sample) for x in Xs)

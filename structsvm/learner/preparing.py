@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Sample, is_prepared
+from structsvm.data.deferred import Step
+from structsvm.data.sample import Sample
 from structsvm.learner.fitted import Fitted
-from structsvm.learner.form import Form
+from structsvm.learner.form import Form, is_prepared
 from structsvm.learner.lost_columns import warn_of_new
 from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
@@ -79,7 +80,7 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
     (100, 1)
     """
     check_is_fitted(learner)
-    return X if is_prepared(X) else prepared(learner, Form.given_to(learner, X).samples)
+    return prepared(learner, Form.given_to(learner, X).samples)
 
 
 def prepared(learner: Fitted, Xs: Any) -> list[Sample]:
@@ -91,6 +92,15 @@ def prepared(learner: Fitted, Xs: Any) -> list[Sample]:
         warn_of_new(learner, samples)
         found: list[Sample] = learner.inputs_(samples)
         return found
+
+
+def with_features(learner: Fitted, Xs: Any) -> tuple[Sequence[Sample], Step | None]:
+    """Samples that were taken apart already, and what is to be done to each where it is used."""
+    if is_prepared(Xs):
+        return Xs, None
+    samples = measured(learner, Xs)
+    warn_of_new(learner, samples)
+    return learner.inputs_.with_features(samples), learner.inputs_.step
 
 
 def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:

@@ -13,12 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.deferred import BATCH, Step, batches_of
 from structsvm.data.per_sample import Counts, check_weights
-from structsvm.data.sample import Sample, apply_to_samples, is_prepared
+from structsvm.data.sample import Sample, apply_to_samples
 from structsvm.errors import SettingsError, among
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
-from structsvm.learner.lost_columns import warn_of_new
-from structsvm.learner.preparing import measured, workers_of
+from structsvm.learner.preparing import with_features, workers_of
 from structsvm.learner.rules import Rules, counts_within, read_rules
 from structsvm.messages import Text, parameter
 from structsvm.parallel.by_name import spread
@@ -34,7 +33,7 @@ def decode_with(
 ) -> list[EquivalenceMatrix]:
     """Partition samples with the model of a learner, or another one that sees the same."""
     check_is_fitted(learner)
-    samples = X if is_prepared(X) else Form.given_to(learner, X).samples
+    samples = Form.given_to(learner, X).samples
     return [one.partition for one in partition_all(learner, samples, n_clusters, rules, model)[0]]
 
 
@@ -47,19 +46,13 @@ def partition_all(
     that of the learner.
     """
     model = learner.model_ if model is None else model
-    samples = Xs
-    step: Step | None = None
     if rules and not model.keeps_rules:
         raise SettingsError(
             f"{type(learner).__name__} keeps no rules ({', '.join(sorted(rules))}): leave them "
             "out, or learn a metric or a segmenter of states, which keep them"
         )
     with workers_of(learner):
-        if not is_prepared(Xs):
-            samples = measured(learner, Xs)
-            warn_of_new(learner, samples)
-            samples = learner.inputs_.with_features(samples)
-            step = learner.inputs_.step
+        samples, step = with_features(learner, Xs)
         problem, constraints = read_rules(learner, samples, rules)
         if n_clusters is None:
             n_clusters = model.n_parts
