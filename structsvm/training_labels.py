@@ -14,7 +14,7 @@ from structsvm.data.checks import one_each
 from structsvm.data.labels import UNKNOWN
 from structsvm.data.reading import labels_that_came
 from structsvm.data.sample import Sample
-from structsvm.data.words import GRAPHS, IMAGES, RECORDINGS, Words
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, about
 from structsvm.graphs.label_maps import is_picture, label_map_of, levelled
 from structsvm.graphs.labelled_nodes import NodeLabels
@@ -201,7 +201,7 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
     single = isinstance(ys, PartialLabels) or (len(samples) == 1 and is_single(ys, words))
     labels: list[Any] = one_each([ys] if single else ys, len(samples), words)
-    if words in (GRAPHS, IMAGES):
+    if words.of_graphs:
         return [
             label_map_of(y) if is_picture(y) else levelled(y, "labels of " + words.numbered(i))
             for i, y in enumerate(labels)
@@ -211,7 +211,7 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
 
 def is_single(ys: Any, words: Words = RECORDINGS) -> bool:
     """Whether labels are those of one sample, and not a list of such labels."""
-    pictured = words in (GRAPHS, IMAGES)
+    pictured = words.of_graphs
     if isinstance(ys, PartialLabels | Mapping) or (pictured and is_picture(ys)):
         return True
     alone = ys[0] if isinstance(ys, list | tuple) and len(ys) == 1 else ys

@@ -41,6 +41,10 @@ for what is counted from the start, 1 from the end, and d is 0 for what is scale
 class BlindLearner(Learner):
     """Segments recordings by the labels of others alone, ignoring the features."""
 
+    def suits(self, problem: PartitionProblem) -> bool:
+        """It is for recordings."""
+        return problem.traits.contiguous
+
     @abstractmethod
     def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         """Choose by what is known of recordings of these lengths, by the mean loss on them."""

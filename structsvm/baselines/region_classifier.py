@@ -90,6 +90,10 @@ class RegionClassifier(Learner):
         """What sentences call the method."""
         return "the classifier of regions"
 
+    def suits(self, problem: PartitionProblem) -> bool:
+        """It is for graphs and images."""
+        return problem.traits.words.of_graphs
+
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         with Interrupts() as interrupts, interrupts.released():
             return learn_in_memory(data, type(self).__name__, self._learn_in)[1]

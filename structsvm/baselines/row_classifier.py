@@ -70,6 +70,11 @@ class RowClassifier(Learner):
         """What sentences call the method."""
         return "the classifier of rows"
 
+    def suits(self, problem: PartitionProblem) -> bool:
+        """It is for tables."""
+        traits = problem.traits
+        return not traits.contiguous and not traits.words.of_graphs
+
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         return learn_in_memory(data, type(self).__name__, self._learn_in)[1]
 

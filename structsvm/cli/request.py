@@ -12,7 +12,6 @@ from typing import Any
 
 import structsvm.features
 from structsvm.cli.options import CONTEXT, CONTEXT_OF_IMAGES, Parser
-from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer, Union
 from structsvm.io.label_file import CHOSEN
@@ -21,7 +20,7 @@ from structsvm.learner.learner import Learner
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.parameters import named_problem
 from structsvm.messages import said_by
-from structsvm.model_selection.named import learner_named
+from structsvm.model_selection.named import LEARNERS, learner_named
 from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.solvers.auto import solver_from
@@ -134,6 +133,11 @@ def learner_of(
         other = typed is not None and method != "metric"
         refuse_if(other, f"--{name} is of --method metric, and {method} has none: leave it out")
     features = typed_features(request, problem)
+    refuse_if(
+        not learner_named(method, problem).suits(problem),
+        f"--method {method} is not for {request.problem}: its methods are "
+        + ", ".join(name for name in LEARNERS if learner_named(name, problem).suits(problem)),
+    )
     learner = learner_named(
         method,
         problem,
@@ -148,10 +152,10 @@ def learner_of(
     lacks = features is not None and "features" not in params
     refuse_if(lacks, f"--context is not for {method}, which makes features of its own")
     learner.set_params(**assigned(request.settings, "", params, f"the method {method}"))
+    of_solver = not learner.has_path and assigned(request.settings, "solver")
+    refuse_if(of_solver, f"--set solver.NAME is of --method metric, not of {method}")
     if learner.has_path:
-        return learner.set_params(solver=solver_of(request, problem))
-    of_metric = f"--set solver.NAME is of --method metric, not of {method}"
-    refuse_if(assigned(request.settings, "solver"), of_metric)
+        learner.set_params(solver=solver_of(request, problem))
     return learner
 
 
@@ -242,4 +246,4 @@ def options_for(parser: Parser, command: str, own: str | None) -> dict[str, str]
 
 
 def takes_images(problem: PartitionProblem) -> bool:
-    return problem.traits.words in (GRAPHS, IMAGES)
+    return problem.traits.words.of_graphs

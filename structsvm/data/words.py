@@ -32,6 +32,11 @@ class Words:
     named: str = "state"
     """The class of an item, where labels are names that mean the same in all samples."""
 
+    @property
+    def of_graphs(self) -> bool:
+        """Whether samples are graphs, or images, of which graphs are made."""
+        return self in (GRAPHS, IMAGES)
+
     def numbered(self, i: SupportsInt) -> Text:
         """A sample by its number, in messages."""
         return nth(self.whole, i)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import is_prepared
 from structsvm.diagnosis.examined import Examined
 from structsvm.diagnosis.findings import Diagnosis, Finding, Found
 from structsvm.diagnosis.of_columns import codes, constant, copied_features, scale, spikes
@@ -22,7 +21,7 @@ from structsvm.diagnosis.of_fit import (
 from structsvm.diagnosis.of_labels import labels_among_features, unrelated_labels
 from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import fitted_learner
-from structsvm.learner.form import Form
+from structsvm.learner.form import Form, is_prepared
 from structsvm.learner.labellings import read_labelled
 from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import measured

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.training_sample import Examples, Samples, Truths
+from structsvm.partitions.traits import Traits
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.progress import stage
 
 __all__ = ["NAMES", "fit"]
@@ -53,22 +56,16 @@ def tuned(
 ) -> tuple[Floats, Calibration]:
     """The factor of a metric, (P, r), and its price."""
     traits = problem.traits
+    refuse_metric(name, traits)
     if name == "pca":
         return _pca(problem, data)
-    if name == "olda" and not traits.contiguous:
-        raise SettingsError(
-            f"olda compares neighbouring segments, and {traits.words.part}s of a "
-            f"{traits.words.whole} have no neighbours: use lda"
-        )
     factor: Floats | None
     if name in SHRUNK:
         factor = SHRUNK[name](data, **({} if shrinkage is None else {"shrinkage": shrinkage}))
     else:
         factor = problem.closed_form(name, data)
     if factor is None:
-        own = [n for n in NAMES if n != "olda" or traits.contiguous]
-        known = tuple(dict.fromkeys([*own, *traits.baselines]))
-        raise SettingsError(f"a metric of this problem is one of {known}, got {name!r}")
+        raise SettingsError(f"{type(problem).__name__}.closed_form makes no {name!r}")
     if not factor.any():
         part = traits.words.part
         raise LearningError(
@@ -134,3 +131,22 @@ def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
 SHRUNK: dict[str, Callable[..., Floats]] = {"rca": within_whitening, "lda": _lda, "olda": _olda}
 """Those that divide by a covariance, which is shrunk."""
 NAMES = ("untrained", "pca", *SHRUNK)
+
+
+def names_for(traits: Traits) -> tuple[str, ...]:
+    """The metrics that a problem has; graphs have no means of clusters to make one of."""
+    of_rows = () if traits.words.of_graphs else ("pca", "rca", "lda")
+    of_neighbours = ("olda",) if traits.contiguous else ()
+    return tuple(dict.fromkeys(["untrained", *of_rows, *of_neighbours, *traits.baselines]))
+
+
+def refuse_metric(name: Any, traits: Traits, others: Sequence[str] = ()) -> None:
+    """Refuse what is no metric of a problem; those that are no closed forms are ``others``."""
+    known = (*others, *names_for(traits))
+    if name == "olda" and "olda" not in known:
+        way_out = ": use lda" if "lda" in known else ""
+        raise SettingsError(
+            f"olda compares neighbouring segments, and {traits.words.part}s of a "
+            f"{traits.words.whole} have no neighbours{way_out}"
+        )
+    refuse_unlisted("metric", name, known)

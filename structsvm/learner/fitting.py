@@ -18,7 +18,7 @@ from structsvm.data.sample import apply_to_samples
 from structsvm.data.standardize import STANDARDIZE
 from structsvm.errors import DataError, LearningError, OracleWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
-from structsvm.learner.closed_forms import NAMES, SHRUNK, tuned
+from structsvm.learner.closed_forms import SHRUNK, refuse_metric, tuned
 from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import nth, parameter, wording
@@ -77,8 +77,7 @@ class Settings:
         traits = problem.traits
         metric = parameters["metric"]
         features = parameters["features"]
-        own = [name for name in problem.traits.baselines if name not in NAMES]
-        refuse_unlisted("metric", metric, (*LEARNED, *NAMES, *own))
+        refuse_metric(metric, traits, LEARNED)
         closed_form = None
         if metric not in LEARNED:
             refuse_idle(metric, parameters)

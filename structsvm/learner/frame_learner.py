@@ -33,6 +33,7 @@ from structsvm.oracles.state_score import StateScore
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
 from structsvm.partitions.model import Found, Model
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import among
 from structsvm.support.contract import hook
@@ -52,6 +53,10 @@ class FrameLearner(Learner):
     """Finds segments by what a classifier says of each sample, with settings tuned on labels."""
 
     models_: Sequence[FrameModel]
+
+    def suits(self, problem: PartitionProblem) -> bool:
+        """It is for recordings."""
+        return problem.traits.contiguous
 
     @abstractmethod
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:

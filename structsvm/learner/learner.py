@@ -5,49 +5,35 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.per_sample import Counts
-from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
 from structsvm.features.frames import learning_once
-from structsvm.learner.form import Form
 from structsvm.learner.learned import OPTIONAL, How, Learned, recording_tags
-from structsvm.learner.margin_tables import margin_tables, most_excess
 from structsvm.learner.methods import menu_of, which_baselines
 from structsvm.learner.parameters import ProblemParameters, problem_from
-from structsvm.learner.preparing import encode_prepared, prepared, workers_of
-from structsvm.learner.rules import Rules
-from structsvm.learner.segments import named_as_seen, segment_table
-from structsvm.learner.stages import Stage
+from structsvm.learner.predictor import Predictor
+from structsvm.learner.preparing import workers_of
 from structsvm.learner.steps import (
-    labels_of,
     learned_in_words,
-    mean_agreement,
-    no_names,
-    partition_all,
-    refuse_no_segments,
+    refuse_unsuited,
 )
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.status import HistoryEntry, Solution
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
 
-if TYPE_CHECKING:
-    from structsvm.learner.stream import Stream
 
-
-class Learner(ProblemParameters, ABC):
+class Learner(Predictor, ProblemParameters, ABC):
     """What partitions samples, whatever the method.
 
     It reads samples and labels in any form once, as a
@@ -96,15 +82,9 @@ class Learner(ProblemParameters, ABC):
     """
 
     baselines_: dict[str, Learner]
-    inputs_: Stage
-    model_: Model
-    n_features_in_: int
-    problem_: PartitionProblem
     question_: str | None
-    training_data_: TrainingSummary
 
     # What only some methods have.
-    classes_: NDArray[Any] | None = None
     interrupted_: bool = False
     solution_: Solution | None = None
 
@@ -127,6 +107,11 @@ class Learner(ProblemParameters, ABC):
                 f"{given[0]} is of learning a metric, and {type(self).__name__} learns otherwise: "
                 "leave it out"
             )
+
+    @hook
+    def suits(self, problem: PartitionProblem) -> bool:
+        """Whether the method can partition the samples of a problem."""
+        return True
 
     @property
     @hook
@@ -230,6 +215,7 @@ class Learner(ProblemParameters, ABC):
         self._check(how)
         with workers_of(self):
             problem = problem_from(self.problem, getattr(self, "random_state", None))
+            refuse_unsuited(self, problem)
             given = X, y, feature_names, sample_weight, groups
             data = TrainingSet.of(problem, *given).counted()
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
@@ -271,182 +257,6 @@ class Learner(ProblemParameters, ABC):
         self.training_data_ = TrainingSummary.of(data, truths, named=named)
         self._compare_with(menu_of(data, self).reference())
 
-    # ---- prediction
-
-    def predict(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples: a label vector (T_i,) for each, or a label map for an image.
-
-        A DataWarning names features that a metric relies on and that are constant in a sample, and
-        numbers that seem to stand for missing values.
-
-        Parameters
-        ----------
-        n_clusters : int, or one int per sample, or None
-            The exact number of clusters or segments, none of them empty. With None the method
-            decides, such as by the learned price.
-        **rules
-            Constraints on the partitions; the best partition that satisfies them is returned.
-            ``known`` : for each sample :class:`~structsvm.PartialLabels`, labels with -1 where
-            nothing is known, or None. ``min_length``, ``max_length`` : of segments, in samples.
-
-        Returns
-        -------
-        list of arrays
-            In the form of ``X``.
-
-        Raises
-        ------
-        DataError, SettingsError
-            If two rules contradict each other, or one does not apply to this problem or method.
-        OracleError
-            If no partition of a sample satisfies the rules.
-        """
-        form, found, samples = self._found(X, n_clusters, rules)
-        return form.answer(labels_of(self.problem_, [one.partition for one in found], samples))
-
-    def predict_states(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples and name the parts: the name of a state for each item, (T_i,).
-
-        For each pixel, (H, W), where a method names pixels.
-
-        A method that knows states names what it finds. In a metric, the state of a segment (or
-        cluster) is the most probable one on average over its items, according to
-        :class:`~structsvm.features.StateScores` among the features, or else to the first of the
-        baselines that knows names.
-
-        Raises
-        ------
-        SettingsError
-            If the learner knows no names.
-        """
-        check_is_fitted(self)
-        if self.classes_ is None:
-            raise SettingsError(no_names(self.problem_))
-        form, found, samples = self._found(X, n_clusters, rules, named=True)
-        pairs = zip(found, samples, strict=True)
-        return form.answer([named_as_seen(one, x, self.classes_) for one, x in pairs])
-
-    def predict_breakpoints(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        check_is_fitted(self)
-        refuse_no_segments(self.problem_)
-        form, found, _ = self._found(X, n_clusters, rules)
-        return form.answer([one.partition.breakpoints for one in found])
-
-    def predict_partitions(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
-        form, found, _ = self._found(X, n_clusters, rules)
-        return form.answer([one.partition for one in found])
-
-    def predict_segments(
-        self,
-        X: Any,
-        n_clusters: Counts = None,
-        *,
-        margins: bool | None = None,
-        tolerance: int | None = None,
-        level: float | None = None,
-        guaranteed: bool = False,
-        **rules: Unpack[Rules],
-    ) -> Any:
-        """Segment recordings: a table of the segments of each.
-
-        Parameters
-        ----------
-        n_clusters, rules : as for :meth:`predict`
-        margins : bool, optional
-            Whether to say how certain each change is, for which the search is done once for each;
-            by default where the method can.
-        tolerance : int, optional
-            The margin of a change compares with the best segmentation that has no change within so
-            many samples of it. The default is that of ``margin_rates_``, or 5.
-        level : float, optional
-            Whether to say where changes may be: ranges of samples that hold about such a share of
-            the true changes, as they did in the recordings that ``margin_rates_`` held out.
-        guaranteed : bool
-            Whether the share is to be that of a person or machine that nobody has seen, which needs
-            9 groups for a level of .9 and makes ranges wider.
-
-        Returns
-        -------
-        list of lists of dict
-            In the form of ``X``; ``pandas.DataFrame`` accepts a table. Each segment has ``start``
-            and ``end`` (samples ``start, ..., end - 1``); ``time``, that of its start, if known;
-            ``state`` and its mean ``probability``, if states are known by name; ``margin`` of the
-            change at its start, by how much the best segmentation without a change near it is
-            worse, in units of the price of a change in a metric, and of the training loss for a
-            :class:`~structsvm.StateSegmenter` (infinite if the rules force it, None for the first
-            segment); and ``rate``, the share of changes with such a margin that were right in
-            held-out recordings, if :func:`structsvm.margin_rates` counted them. With a ``level``,
-            ``from`` and ``to`` are the first and the last sample at which the segment may begin
-            (None for the first segment), ``from_time`` and ``to_time`` their times, if known, and
-            ``possible`` lists such ranges within the segment, where a change may have been missed.
-
-        Raises
-        ------
-        SettingsError, DataError
-            If partitions are not segmentations, or margins are wanted and the search is not exact;
-            if no level can be had: nothing was held out, or too few groups for a guarantee.
-        """
-        check_is_fitted(self)
-        refuse_no_segments(self.problem_)
-        form = self._form(X, rules)
-        samples = prepared(self, form.samples)
-        most = most_excess(self, level, guaranteed)
-        if margins or most is not None or (margins is None and self.model_.has_margins):
-            tables = margin_tables(self, samples, n_clusters, rules, tolerance, most)
-        else:
-            found, _ = partition_all(self, samples, n_clusters, rules)
-            tables = [(one, {}) for one in found]
-        rows = zip(tables, samples, form.times or [None] * len(samples), strict=True)
-        states = self.classes_
-        return form.answer(
-            [segment_table(one, x, states, times, more) for (one, more), x, times in rows]
-        )
-
-    def stream(self, *, tolerance: int | None = None, max_candidates: int = 256) -> Stream:
-        """Segment a recording that has not ended, as its samples come.
-
-        Parameters
-        ----------
-        tolerance : int, optional
-            A change that moves by so many samples is the same, and its margin compares with the
-            best segmentation that has no change within so many samples of it; as for
-            :meth:`predict_segments`.
-        max_candidates : int
-            Segments that may be running in a metric; where there are more, the older ones are
-            thinned, and what is found is no longer exact. Of states no number is needed.
-
-        Returns
-        -------
-        Stream
-            Its ``push`` takes samples, and returns the changes that are new, final or withdrawn.
-
-        Raises
-        ------
-        SettingsError
-            If the method finds segments in whole recordings alone, or its features or their scale
-            depend on the whole recording; with the settings that do not.
-        """
-        from structsvm.learner.stream import Stream  # loads numba
-
-        check_is_fitted(self)
-        refuse_no_segments(self.problem_)
-        return Stream(self, tolerance, max_candidates)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean agreement with the labels, for model selection; larger is better.
-
-        This is minus the loss ``|M - M_i|_F^2`` (0 is perfect), or the measure of the problem, such
-        as the adjusted Rand index (1 is perfect). The number of clusters is that of the labels if
-        the problem takes it for known.
-        """
-        check_is_fitted(self)
-        form = Form.given_to(self, X)
-        samples = prepared(self, form.samples)
-        truths = encode_prepared(self, samples, form.labels(y))
-        return mean_agreement(self, samples, truths, form.in_order(sample_weight, "weights"))
-
     def fit_predict(self, X: Any, y: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
         """Learn from labelled samples as :meth:`fit`, and partition them as :meth:`predict` does.
 
@@ -471,22 +281,6 @@ class Learner(ProblemParameters, ABC):
     @hook
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
-
-    def _form(self, X: Any, rules: Rules) -> Form:
-        """Samples taken apart; what is known of them is put in their order."""
-        form = Form.given_to(self, X).told(getattr(self, "steps_", None))
-        if "known" in rules:
-            rules["known"] = form.labels(rules["known"], known=True)
-        return form
-
-    def _found(
-        self, X: Any, n_clusters: Counts, rules: Rules, *, named: bool = False
-    ) -> tuple[Form, list[Found], Sequence[Sample]]:
-        """What the model finds in samples of any form, and the samples that it saw."""
-        check_is_fitted(self)
-        form = self._form(X, rules)
-        samples = prepared(self, form.samples) if named else form.samples
-        return form, *partition_all(self, samples, n_clusters, rules)
 
     def _compare_with(self, fitted: Mapping[str, Learner]) -> None:
         """Take baselines, which may name the parts that the method finds."""

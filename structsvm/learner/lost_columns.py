@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.constant import constant_features, values_of_columns
 from structsvm.data.deferred import arrays_among, as_read
 from structsvm.data.sample import Sample
-from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import SettingsError, warn
 from structsvm.learner.columns import warn_of_columns
 from structsvm.learner.fitted import Fitted, column_names, words_of
@@ -61,7 +60,7 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
     """
     check_is_fitted(learner)
     words = learner.problem_.traits.words
-    if words in (GRAPHS, IMAGES):
+    if words.of_graphs:
         raise SettingsError(f"the features of {words.whole}s are no columns that can be lost")
     if not isinstance(learner.model_, Metric):
         raise SettingsError(
@@ -118,7 +117,7 @@ def dead_columns(
     if not isinstance(metric, Metric):
         return []
     whole = np.sum(metric.factor**2)
-    if learner.problem_.traits.words in (GRAPHS, IMAGES) or not whole > 0.0:
+    if learner.problem_.traits.words.of_graphs or not whole > 0.0:
         return []  # or so small that their squares vanish
     # Whatever is constant stays so where it is standardised.
     data = [as_read(sample.data) for sample in samples]

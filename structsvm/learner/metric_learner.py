@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import RecordingTransformer
+from structsvm.learner.closed_forms import names_for
 from structsvm.learner.completing import Alternation, check_labels, learn_partial
 from structsvm.learner.feature_weights import heaviest_features
 from structsvm.learner.fitting import LEARNED, NOT_RESUMED, Settings, learn
@@ -197,6 +198,10 @@ class MetricLearner(Learner):
             return "the learned metric"
         name = self.metric.upper() if self.metric in ACRONYMS else f"the {self.metric} metric"
         return name if self.features is None else f"{name} with context"
+
+    def suits(self, problem: PartitionProblem) -> bool:
+        """A metric in closed form is one of those of the problem."""
+        return self.metric in (*LEARNED, *names_for(problem.traits))
 
     def _check(self, how: How) -> None:
         settings = Settings.of(self.get_params(deep=False))

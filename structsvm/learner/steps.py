@@ -94,6 +94,14 @@ def refuse_no_segments(problem: PartitionProblem) -> None:
         )
 
 
+def refuse_unsuited(learner: Any, problem: PartitionProblem) -> None:
+    if not learner.suits(problem):
+        raise SettingsError(
+            f"{type(learner).__name__} is not for {problem.traits.words.whole}s: MetricLearnerCV("
+            f"problem={type(problem).__name__}()) chooses among the methods that are"
+        )
+
+
 def no_names(problem: PartitionProblem) -> Text:
     """That nothing is named, and which methods name the items of such samples."""
     named = problem.traits.words.named

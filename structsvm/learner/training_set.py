@@ -15,7 +15,7 @@ from structsvm.data.labels import UNKNOWN, label_values
 from structsvm.data.per_sample import check_weights, units_of
 from structsvm.data.sample import Sample, apply_to_samples
 from structsvm.data.times import usual_steps
-from structsvm.data.words import GRAPHS, IMAGES, Words
+from structsvm.data.words import Words
 from structsvm.errors import DataError, warn
 from structsvm.learner.columns import labelled_parts, warn_of_columns
 from structsvm.learner.fitted import words_of
@@ -108,7 +108,7 @@ class TrainingSet:
         if groups is not None:
             names_of_groups, units = units_of(form.in_order(groups, "groups"), len(samples), words)
             groups = [names_of_groups[unit] for unit in units]
-        if words not in (GRAPHS, IMAGES):
+        if not words.of_graphs:
             _warn_of_unlabelled(given, words)
             called = form.names or list(map(words.numbered, range(len(samples))))
             warn_about_columns([x.data for x in samples], names, called[0])

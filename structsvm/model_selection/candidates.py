@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from structsvm.errors import SettingsError
-from structsvm.learner.closed_forms import NAMES
+from structsvm.learner.closed_forms import names_for
 from structsvm.learner.fitting import LEARNED as KINDS
 from structsvm.learner.learner import Learner
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import Method
+from structsvm.learner.steps import refuse_unsuited
 
 
 def candidates_among(
@@ -22,7 +23,9 @@ def candidates_among(
     if isinstance(candidates, Mapping):
         asked: list[Any] = [Method(name, learner) for name, learner in candidates.items()]
         candidates = asked if "untrained" in candidates else [*asked, "untrained"]
-    by_name = {name: menu.of_metric(name, name) for name in (*KINDS, *NAMES)}
+    by_name = {
+        name: menu.of_metric(name, name) for name in (*KINDS, *names_for(menu.problem.traits))
+    }
     by_name |= {method.name: method for method in menu.candidates}
     names: list[str] = []
     order: list[Method] = []
@@ -38,6 +41,7 @@ def candidates_among(
                 f"two candidates are called {method.name!r}: give each its own name"
             )
         names.append(method.name)
+        refuse_unsuited(method.learner, menu.problem)
         learner = copy(method.learner)
         learner.problem = menu.problem
         order += replace(method, learner=learner).along(lams)

@@ -162,7 +162,7 @@ def words_of_training(learner: Learner) -> Words:
     """Nouns for what is partitioned, as in the files that were learned from."""
     words = learner.problem_.traits.words
     window = getattr(learner, "columns_", {}).get("window", 1)
-    if words in (GRAPHS, IMAGES):
+    if words.of_graphs:
         return replace(IMAGES, item=GRAPHS.item)
     return words if window == 1 else replace(words, item="window")
 

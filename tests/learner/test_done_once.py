@@ -12,7 +12,8 @@ from structsvm import evaluate as evaluated
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import Lags, StateScores, Union
 from structsvm.features.frames import FrameModel, learning_once
-from structsvm.learner import Method
+from structsvm.learner import Method, preparing
+from structsvm.learner.form import Form, is_prepared
 from structsvm.learner.preparing import prepare, read_training
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Constraint, TraceObjective
@@ -51,6 +52,27 @@ def test_graphs_are_made_once(monkeypatch):
     assert len(made) == 8
     evaluated(learner, [(W, X + 1e-3) for W, X in pairs], labels)
     assert len(made) == 12
+
+
+@pytest.mark.parametrize("learner", [MetricLearner(), FrameClassifier("lda")])
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda learner, Xs: learner.predict(Xs),
+        lambda learner, Xs: learner.predict_breakpoints(Xs),
+        lambda learner, Xs: learner.predict_segments(Xs),
+        lambda learner, Xs: learner.score(Xs, [NAMES] * len(Xs)),
+        lambda learner, Xs: evaluated(learner, Xs, [NAMES] * len(Xs)),
+    ],
+)
+def test_recordings_are_taken_apart_and_read_once(monkeypatch, learner, question):
+    Xs = recordings_of_states(4, np.random.default_rng(0))
+    fitted = clone(learner).fit(Xs, [NAMES] * len(Xs))
+    read = counted(monkeypatch, preparing, "read_samples")
+    apart = counted(monkeypatch, Form, "of", lambda Xs, *_: [] if is_prepared(Xs) else [Xs])
+    question(fitted, [X + 1e-3 for X in Xs])
+    assert len(read) == 1
+    assert len(apart) == 1
 
 
 # ---- samples and labels are read once: what fit and its relatives take in place of both

@@ -212,7 +212,7 @@ def test_each_by_its_name():
         metric = tuned_metrics.fit(name, *labelled)
         assert isinstance(metric, Metric)
         assert metric.factor.shape[0] == 4
-    with pytest.raises(SettingsError, match=r"of this problem is one of .*'lda'.*, got 'lfda'"):
+    with pytest.raises(SettingsError, match=r"metric must be one of .*'lda'.*, got 'lfda'"):
         tuned_metrics.fit("lfda", *labelled)
     with pytest.raises(SettingsError, match="clusters of a table have no neighbours: use lda"):
         tuned_metrics.fit("olda", *labelled)
