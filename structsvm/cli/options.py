@@ -262,6 +262,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "hold about such a share of the true changes (0.9), if fit learned --rates",
         type=float,
     ),
+    "--follow": flag(
+        "read lines of numbers from standard input, PATH -, and print changes as they are found: "
+        "place,seen,state,margin,is"
+    ),
     "--without": value(
         "COLUMN",
         "partition without a column, or all that a pattern names ('watch*'); may be repeated",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.cli.follow import follow
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read_for
 from structsvm.cli.outputs import (
@@ -102,6 +103,8 @@ def tell_names(learner: Learner, terminal: Terminal) -> None:
 def run_predict(args: Namespace, terminal: Terminal) -> int:
     """Partition the samples, and write or print their partitions."""
     learner = load_learner(args.model)
+    if args.follow:
+        return follow(learner, args, terminal)
     output = args.output
     request = Request.of(args)
     guard = Guard.of(args)

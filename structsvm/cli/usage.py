@@ -103,12 +103,13 @@ is not known. Ctrl-C ends learning and saves the best model so far with its cert
   structsvm predict my.structsvm new.csv
   structsvm predict my.structsvm new/ -o segments.csv
   structsvm predict my.structsvm new/ -o segmented/
+  sensor | structsvm predict my.structsvm --follow -
 
 -o FILE.csv writes one table for all inputs, any other -o a folder with a table for each. Of images,
 -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map. Segments
 have so many samples with --set problem.min_length=N and problem.max_length=N.
 """,
-        "model paths --output --force --n-clusters --margins --level --without",
+        "model paths --output --force --n-clusters --margins --level --without --follow",
         {"rules": "--regions --must-link --cannot-link"},
         {
             "--output": value("OUT", "file or folder to write (default: print)"),

@@ -1,0 +1,166 @@
+"""``structsvm predict --follow``: changes in what comes on standard input, as they are found."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from structsvm.cli.request import refuse_if
+from structsvm.cli.terminal import Terminal
+from structsvm.errors import DataError, about
+from structsvm.learner.learner import Learner
+from structsvm.learner.stream import Change
+from structsvm.support.checks import counted, some_of
+
+SEPARATORS = (",", ";", "\t")
+AT_ONCE = 2**16
+"""Bytes that are read at most before they are looked at; fewer, if no more are there."""
+
+TITLES = "place,seen,state,margin,is"
+
+
+def follow(learner: Learner, args: Namespace, terminal: Terminal) -> int:
+    """Read lines of numbers to the end of standard input, and print the changes in them."""
+    paths = [str(path) for path in args.paths]
+    refuse_if(paths != ["-"], f"--follow reads standard input: give - in place of {some_of(paths)}")
+    asked = {"--output": args.output, "--n-clusters": args.n_clusters}
+    asked |= {"--level": args.level, "--regions": args.regions, "--margins": args.margins}
+    asked |= {"--must-link": args.must_link, "--cannot-link": args.cannot_link}
+    asked |= {"--set": args.set, "--without": args.without}
+    others = [name for name, value in asked.items() if value]
+    refuse_if(others, f"--follow reads standard input as it comes, without {some_of(others)}")
+    columns = getattr(learner, "columns_", {})
+    window = columns.get("window") or 1
+    learned = f"the model was learned from windows of {window} samples: learn with "
+    refuse_if(window > 1, f"--follow takes samples, and {learned}fit --set files.window=1")
+    stream = learner.stream()
+    names = getattr(learner, "feature_names_in_", None)
+    lines = _Lines(names, learner.n_features_in_, columns.get("time_column"))
+    if not terminal.as_json:
+        terminal.report(None, TITLES)
+    for texts in _as_they_come():
+        rows, times = lines.read(texts)
+        _tell(stream.push(rows, times), terminal)
+    _tell(stream.end(), terminal)
+    terminal.note(f"{counted(stream.n_samples, 'sample')}, and no more")
+    if not stream.exact:
+        terminal.note("so long without a change that not every place of one was kept in mind")
+    return 0
+
+
+def _as_they_come() -> Iterator[list[str]]:
+    """The lines that are there, whenever some are."""
+    stdin: Any = sys.stdin.buffer
+    rest = b""
+    while there := stdin.read1(AT_ONCE):
+        *whole, rest = (rest + there).split(b"\n")
+        if whole:
+            yield [line.decode("utf-8-sig") for line in whole]
+    if rest:
+        yield [rest.decode("utf-8-sig")]
+
+
+def _tell(changes: Sequence[Change], terminal: Terminal) -> None:
+    for change in changes:
+        margin = change.margin
+        finite = margin if margin is not None and math.isfinite(margin) else None
+        shown = "" if finite is None else f"{finite:.3g}"
+        what = "new" if change.final is None else "final"
+        what = what if change.withdrawn is None else "withdrawn"
+        state = "" if change.state is None else change.state
+        seen = max(change.seen, change.final or 0, change.withdrawn or 0)
+        if terminal.as_json:
+            terminal.out.file.write(json.dumps(asdict(change) | {"margin": finite}) + "\n")
+        else:
+            terminal.report(None, f"{change.place},{seen},{state},{shown},{what}")
+    terminal.out.file.flush()
+
+
+class _Lines:
+    """Lines of numbers, with a line of names before them or without."""
+
+    def __init__(self, names: Any, n_columns: int, time: str | None) -> None:
+        self.names = None if names is None else [str(name) for name in names]
+        self.n_columns = n_columns
+        self.time = time
+        self.number = 0
+        self.is_begun = False
+        self.separator: str | None = None
+        self.columns: list[int] = list(range(n_columns))
+        self.clock: int | None = None
+
+    def read(self, texts: Sequence[str]) -> tuple[Any, Any]:
+        """The numbers of some lines, and their times where they have any."""
+        rows: list[list[float]] = []
+        times: list[Any] = []
+        for text in texts:
+            self.number += 1
+            cells = self._cells(text)
+            if not cells:
+                continue
+            is_first = not self.is_begun
+            self.is_begun = True
+            if is_first and self._are_names(cells):
+                continue
+            with about(f"line {self.number} of standard input"):
+                rows.append(self._row(cells))
+                if self.clock is not None:
+                    times.append(_moment(cells[self.clock]))
+        found = np.array(rows, dtype=np.float64).reshape(-1, self.n_columns)
+        return found, np.array(times) if times else None
+
+    def _cells(self, text: str) -> list[str]:
+        if not text.strip():
+            return []
+        if self.separator is None:
+            self.separator = max(SEPARATORS, key=text.count)
+        parts = text.split(self.separator) if self.separator in text else text.split()
+        return [part.strip().strip('"') for part in parts]
+
+    def _are_names(self, cells: list[str]) -> bool:
+        """Whether this is a line of names; then where the columns are."""
+        if all(map(_is_number, cells)):
+            return False
+        wanted = self.names or cells[: self.n_columns]
+        lost = [name for name in wanted if name not in cells]
+        if lost:
+            raise DataError(
+                f"standard input begins with the names {some_of(cells)}, without {some_of(lost)}, "
+                "which the model was learned from"
+            )
+        self.columns = [cells.index(name) for name in wanted]
+        self.clock = cells.index(self.time) if self.time in cells else None
+        return True
+
+    def _row(self, cells: list[str]) -> list[float]:
+        if len(cells) <= max(self.columns):
+            raise DataError(
+                f"{counted(len(cells), 'number')}, and the model takes {self.n_columns}"
+            )
+        try:
+            return [float(cells[j] or "nan") for j in self.columns]
+        except ValueError:
+            wrong = next(cells[j] for j in self.columns if not _is_number(cells[j]))
+            raise DataError(f"{wrong!r} is no number") from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True
+
+
+def _moment(text: str) -> Any:
+    try:
+        return float(text) if _is_number(text) else np.datetime64(text)
+    except ValueError:
+        raise DataError(f"{text!r} is no time: write seconds, or 2026-01-31T12:00:00") from None

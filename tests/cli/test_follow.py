@@ -1,0 +1,119 @@
+"""``structsvm predict --follow``: lines of numbers in, lines of changes out, as they come."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from structsvm import StateSegmenter, load, save
+
+Y = np.repeat(["rest", "walk", "rest", "walk"], 25)
+
+
+def recording(seed):
+    rng = np.random.default_rng(seed)
+    return np.column_stack([(Y == "walk") + rng.normal(scale=0.3, size=Y.size), rng.random(Y.size)])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Return a model file of a segmenter of two named columns."""
+    Xs = [recording(seed) for seed in range(5)]
+    learner = StateSegmenter(["lda"], standardize="training")
+    learner.fit(Xs, [Y] * 5, feature_names=["speed", "other"])
+    path = tmp_path_factory.mktemp("follow") / "m.structsvm"
+    save(learner, path)
+    return path
+
+
+def text_of(X, separator=",", names=None):
+    lines = [] if names is None else [separator.join(names)]
+    return "\n".join([*lines, *(separator.join(f"{x:.17g}" for x in row) for row in X)])
+
+
+@pytest.fixture
+def follow(run, model, monkeypatch):
+    """Return a function that follows a text: status, stdout and stderr."""
+
+    def follow(text, *options):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return run(f"predict {model} --follow -", *options)
+
+    return follow
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", " "])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_final_changes_are_those_of_prediction(follow, model, separator, end):
+    X = recording(9)
+    code, out, err = follow(text_of(X, separator) + end)
+    assert code == 0, err
+    titles, *lines = out.splitlines()
+    assert titles == "place,seen,state,margin,is"
+    rows = [line.split(",") for line in lines]
+    final = [(int(row[0]), row[2]) for row in rows if row[4] == "final"]
+    table = load(model).predict_segments(X)
+    assert final == [(row["start"], row["state"]) for row in table[1:]]
+    assert "100 samples" in err
+
+
+def test_columns_are_found_by_their_names(follow):
+    X = recording(9)
+    swapped = np.column_stack([X[:, 1], np.arange(len(X)), X[:, 0]])
+    _, out, _ = follow(text_of(swapped, names=["other", "n", "speed"]))
+    assert out == follow(text_of(X, names=["speed", "other"]))[1] == follow(text_of(X))[1]
+
+
+def test_json_lines(follow):
+    code, out, _ = follow(text_of(recording(9)), "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert {*rows[0]} == {"place", "seen", "margin", "state", "final", "withdrawn"}
+    assert [row["place"] for row in rows if row["final"]] == [25, 50, 75]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,2\n1,x\n", "line 2 of standard input: 'x' is no number"),
+        ("1,2\n\n1\n", "line 3 .*1 number, and the model takes 2"),
+        ("1,2\n1,\n", "a value is missing"),
+        ("1,2\n1,nan\n", "a value is missing"),
+        ("speed,height\n1,2\n", "without other"),
+    ],
+)
+def test_lines_that_are_refused(follow, text, message):
+    code, _, err = follow(text)
+    assert code == 1
+    assert re.search(message, err), err
+
+
+def test_nothing_comes(follow):
+    code, out, _ = follow("")
+    assert (code, out.split()) == (0, ["place,seen,state,margin,is"])
+
+
+@pytest.mark.parametrize(
+    "options", [["x.csv"], ["-o", "out"], ["--margins"], ["--set", "files.window=2"]]
+)
+def test_what_does_not_go_together(follow, options):
+    code, _, err = follow("1,2\n", *options)
+    assert code == 1
+    assert "--follow reads standard input" in err
+
+
+def test_changes_are_told_before_the_end(model):
+    command = [sys.executable, "-m", "structsvm", "predict", model, "--follow", "-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        process.stdin.write((text_of(recording(9)[:60]) + "\n").encode())
+        process.stdin.flush()
+        lines = [process.stdout.readline() for _ in range(2)]
+        process.stdin.close()
+        assert process.wait() == 0
+    assert lines[0] == b"place,seen,state,margin,is\n"
+    assert abs(int(lines[1].split(b",")[0]) - 25) <= 3
