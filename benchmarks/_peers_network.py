@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix
-from structsvm.baselines.frame_classifier import PRICES, best_path
+from structsvm.baselines.frame_classifier import CHANGE_PRICES, best_path
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.partitions.losses import partition_loss
@@ -118,4 +118,4 @@ def _best_price(held_out: Sequence[Floats], learn: Sequence[Recording]) -> float
         guesses = [EquivalenceMatrix.from_breakpoints(labels_to_breakpoints(y)) for y in paths]
         return float(np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]))
 
-    return min(map(float, PRICES), key=loss)
+    return min(map(float, CHANGE_PRICES), key=loss)

@@ -319,7 +319,7 @@ def test_a_moment_without_any_worker(no_workers, idle_client):
 
 
 def test_no_worker_comes(no_workers, idle_client, monkeypatch):
-    monkeypatch.setattr("structsvm.parallel.cluster.WAIT", 0.5)
+    monkeypatch.setattr("structsvm.parallel.cluster.WAIT_FOR_WORKERS", 0.5)
     message = "has no workers, and had none for 0.5 seconds"
     with pytest.raises(SettingsError, match=re.escape(message)), Dask(idle_client).open([1, 2]):
         pass

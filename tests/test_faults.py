@@ -220,7 +220,7 @@ def test_a_checkpoint_of_another_version_is_refused_by_its_number(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_is_killed_is_an_error(monkeypatch):
-    monkeypatch.setattr("structsvm.parallel.cluster.WAIT", 1.0)
+    monkeypatch.setattr("structsvm.parallel.cluster.WAIT_FOR_WORKERS", 1.0)
     monkeypatch.setitem(dask.config.config["distributed"]["comm"]["timeouts"], "connect", "2s")
     scheduler = "from distributed.cli.dask_scheduler import main; main()"
     worker = "from distributed.cli.dask_worker import main; main()"

@@ -25,9 +25,9 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats
 from structsvm.training_labels import Known
 
-LENGTHS = 80
+N_LENGTHS = 80
 """Lengths to choose from, from one sample to the longest recording."""
-FEW = 40
+MAX_SEGMENTATIONS = 40
 """Segmentations to choose from, and recordings to judge them by, of the training recordings."""
 
 Stretches = Sequence[Stretch]
@@ -101,7 +101,7 @@ class EqualSegments(BlindLearner):
 
     def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         truths = [part.truth for part in known]
-        tried = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), LENGTHS)
+        tried = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), N_LENGTHS)
         segmentations = [[_equal(M.n_samples, L) for M in truths] for L in tried]
         losses = losses_of(truths, segmentations).mean(axis=1)
         best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
@@ -154,7 +154,7 @@ class FixedTimes(BlindLearner):
 
     def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         whole = [part for part in known if part.truth.n_samples == lengths[part.recording]]
-        judged = (whole or known)[:: -(-len(whole or known) // FEW)]
+        judged = (whole or known)[:: -(-len(whole or known) // MAX_SEGMENTATIONS)]
         changes: dict[int, list[int]] = {}
         for part in judged:
             own = (part.start + part.truth.boundaries[1:-1]).tolist()

@@ -30,7 +30,7 @@ from structsvm.support.arrays import Floats
 DISTANCES = (1, 2, 3, 5, 8, 12)
 """Samples between two peaks, at least, to choose from."""
 
-USUAL = (SPREAD, 0.5, DISTANCE)
+USUAL_SETTING = (SPREAD, 0.5, DISTANCE)
 """Spread, threshold and distance where nothing can be held out to choose by."""
 
 SPREADS = (0, 1, 2, 3, 4, 6)
@@ -119,7 +119,7 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> Peaks:
         """Choose how peaks are picked."""
-        (self.spread_, self.threshold_, self.distance_) = USUAL
+        (self.spread_, self.threshold_, self.distance_) = USUAL_SETTING
         self.loss_ = np.nan
         if scored.is_tunable:
             means = losses.mean(axis=1)

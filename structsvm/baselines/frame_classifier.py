@@ -29,7 +29,7 @@ from structsvm.support.arrays import Floats, Ints
 USUAL_PRICE = 3.0
 """Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""
 
-PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
+CHANGE_PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
 
 
 @dataclass(eq=False, repr=False)
@@ -96,7 +96,7 @@ class FrameClassifier(FrameLearner):
         return "the frame classifier"
 
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
-        prices = np.asarray(PRICES if self.prices is None else self.prices, float)
+        prices = np.asarray(CHANGE_PRICES if self.prices is None else self.prices, float)
         if prices.size == 0 or not (prices >= 0).all():
             raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
         check_smoothing(self.smoothing)
@@ -108,7 +108,7 @@ class FrameClassifier(FrameLearner):
         return Scored(held_out, stretches, fold, states.codes, units_of(groups, len(Xs))[1])
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
-        prices = sorted({*map(float, PRICES if self.prices is None else self.prices)})
+        prices = sorted({*map(float, CHANGE_PRICES if self.prices is None else self.prices)})
         seen = scored.seen(self.smoothing)
         by_price = [[runs_of(best_path(L, price)).breakpoints for L in seen] for price in prices]
         return prices, losses_of([part.truth for part in scored.known], by_price)

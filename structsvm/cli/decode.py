@@ -16,7 +16,7 @@ from structsvm.cli.request import Request, learner_of, typed_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.support.interrupts import Interrupts
 
-MODEL = "decoder.structsvm"
+DECODER_FILE = "decoder.structsvm"
 
 
 def run_decode(args: Namespace, terminal: Terminal) -> int:
@@ -25,13 +25,13 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
     request = replace(Request.of(args), problem="change-point", some=True)
     request = replace(request, files={"window": 1, **request.files})  # scores are of samples
     problem = typed_problem(request)
-    guard.check_files([args.output / MODEL])
+    guard.check_files([args.output / DECODER_FILE])
     layers = read_layers(request, terminal, problem, blanks=True)
     folders = folders_of(args.output, list(layers))
     segments: dict[str, list[dict[str, Any]]] = {}
     for name, inputs in layers.items():
         out = folders[name]
-        guard.check_files([out / MODEL, *places(problem, out, inputs.names)])
+        guard.check_files([out / DECODER_FILE, *places(problem, out, inputs.names)])
         answers = _decoded(inputs, out, bool(args.margins))
         segments[name] = [{"name": answer.name, **answer.plain} for answer in answers]
         terminal.note(f"segments of {inputs.words.wholes(len(answers))} are in {out}")
@@ -43,7 +43,7 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
 def _decoded(inputs: InputData, out: Path, margins: bool) -> list[Answer]:
     """Learn from what has labels, decode everything, and write both."""
     learner = learner_of(inputs.request, "decoder")
-    wanted = Wanted(out / MODEL, False, "quick", None, rates=False)
+    wanted = Wanted(out / DECODER_FILE, False, "quick", None, rates=False)
     out.mkdir(parents=True, exist_ok=True)
     quiet = replace(inputs, terminal=replace(inputs.terminal, as_json=False))
     labelled = [one for one in inputs.items if one.y is not None]

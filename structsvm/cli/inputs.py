@@ -14,9 +14,9 @@ import numpy as np
 from structsvm.cli.input_data import InputData
 from structsvm.cli.request import (
     COLUMNS,
+    FILE_OPTIONS,
     OF_IMAGES,
     OF_LABELS,
-    OPTIONS,
     Request,
     refuse_if,
     takes_images,
@@ -92,7 +92,7 @@ def read_layers(
     apart = labels is not None
     in_order = problem.traits.contiguous
     learned = getattr(learner, "columns_", {})
-    how = {name: value for name, value in {**learned, **typed}.items() if name in OPTIONS}
+    how = {name: value for name, value in {**learned, **typed}.items() if name in FILE_OPTIONS}
     how |= {"need_labels": need_labels and not apart, "blanks": blanks or apart}
     optional = {learned[name] for name in COLUMNS if learned.get(name) and name not in typed}
     options = FileOptions(**how, in_order=in_order, optional=frozenset(optional))

@@ -39,9 +39,9 @@ OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from files of t
 
 OF_IMAGES = ("labels", "missing_labels")  # parameters of reading that images have
 
-OPTIONS = [one.name for one in fields(FileOptions)]
+FILE_OPTIONS = [one.name for one in fields(FileOptions)]
 
-FILES = [*(name for name in OPTIONS if name not in OF_COMMANDS), *OF_LABELS, "lazy"]
+FILE_PARAMETERS = [*(name for name in FILE_OPTIONS if name not in OF_COMMANDS), *OF_LABELS, "lazy"]
 """Parameters of reading that can be typed."""
 
 ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
@@ -218,8 +218,8 @@ def solver_of(request: Request, problem: PartitionProblem) -> Solver:
 
 def typed_files(args: Namespace) -> dict[str, Any]:
     """The parameters of reading that were typed, as options or settings."""
-    typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
-    for name, text in assigned(args.set, "files", FILES, "reading").items():
+    typed = {name: getattr(args, name, None) for name in (*FILE_PARAMETERS, "labels")}
+    for name, text in assigned(args.set, "files", FILE_PARAMETERS, "reading").items():
         typed[name] = value_of(text) if name in ("window", "max_bytes", "lazy") else text
         if name in SEQUENCES:
             parts = text.strip("[]()").split(",")
@@ -239,7 +239,7 @@ def options_for(parser: Parser, command: str, own: str | None) -> dict[str, str]
     options["unseen_states"] = f"{'' if command == 'evaluate' else 'evaluate '}--set unseen_states="
     for other in () if command == "compare" else ("evaluate", "fit"):
         options |= {k: f"{other} {option} " for k, option in parser.options_of(other).items()}
-    options |= {name: f"--set files.{name}=" for name in FILES}
+    options |= {name: f"--set files.{name}=" for name in FILE_PARAMETERS}
     options |= {k: f"{option} " for k, option in parser.options_of(command).items()}
     aliases = {"resume": "checkpoint", "n_jobs": "jobs"}
     return options | {name: options[alias] for name, alias in aliases.items() if alias in options}

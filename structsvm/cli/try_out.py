@@ -55,7 +55,7 @@ from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.learner.truths import check_truths
 from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.model_selection.search import WHOLE
+from structsvm.model_selection.search import WHOLE_TABLES
 from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.words import training_in_words
@@ -414,7 +414,7 @@ class Search:
 
     def _first(self) -> Learner:
         """What answers first, learned from all of it."""
-        data = replace(self.train.data, question=self.search.split or WHOLE)
+        data = replace(self.train.data, question=self.search.split or WHOLE_TABLES)
         like = MetricLearner(data.problem, random_state=0)
         menu: Menu = menu_of(data, like)
         first = menu.first
@@ -436,7 +436,7 @@ def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Pa
             f"the model in {output} is of {own}, which --refit cannot learn from these files: "
             "leave it out, or name another --output"
         )
-    data = replace(whole.data, question=split or WHOLE)
+    data = replace(whole.data, question=split or WHOLE_TABLES)
     known = [*learner.baselines_]
     with inputs.named(), inputs.terminal.working("learning from all"):
         learner.fit(data, baselines=known[1:])

@@ -36,10 +36,10 @@ FORMS = (
 )
 TOLD_OF_ENTRIES = ("lower", "upper", "gap", "seconds", "oracle_calls")
 """What is told of each iteration, and of the end."""
-COSTS = ("oracle_seconds", "master_seconds")
+COST_FIELDS = ("oracle_seconds", "master_seconds")
 Asked = Sequence[str | Solver] | Mapping[str, str | Solver] | None
 """Solvers to compare."""
-PRINTED = ("seconds", *COSTS, "oracle_calls", "iterations", "status")
+PRINTED = ("seconds", *COST_FIELDS, "oracle_calls", "iterations", "status")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class SolverComparison:
             row = {
                 "solver": name,
                 "status": solution.status.name.lower().replace("_", " "),
-                **{of: getattr(solution, of) for of in (*TOLD_OF_ENTRIES, *COSTS)},
+                **{of: getattr(solution, of) for of in (*TOLD_OF_ENTRIES, *COST_FIELDS)},
                 "excess": self.excess(solution, solution.upper),
                 "iterations": solution.n_iter,
             }

@@ -30,7 +30,7 @@ CERTIFIED = "certified"
 SHARES = (1.0, 1.0 - 1e-7, 1.0 - 1e-6, 1.0 - 1e-5, 1.0 - 1e-4)
 """Of a plane, tried one after the other until a conic program proves a bound."""
 
-ROUNDING = 2.0**-45
+ROUNDING_OF_SUMS = 2.0**-45
 """What a sum may be wrong by, for each unit of the sum of the magnitudes of its terms.
 
 A sum of n terms is wrong by n 2^-53 of that at worst and by about sqrt(n) 2^-53 in fact (Higham,
@@ -39,7 +39,7 @@ for 65,536 terms; an oracle whose sums are longer or larger says so by the slack
 """
 
 
-KEPT = 1e-7
+KEPT_WITHIN = 1e-7
 """To how much of its right sides constraints are kept by the weights that a bound is compared with:
 as a conic solver keeps them, and so by a little better than the best one."""
 
@@ -78,12 +78,12 @@ def plane_bound(
 ) -> tuple[float, str]:
     """Lower bound of ``min F`` from a lower bound ``offset + <slope, w>`` of the hinge losses."""
     if size is not None:
-        slope = slope - _most(ROUNDING * size, slope, risk.space, risk.quadratic)
-        offset -= ROUNDING * (abs(offset) + (upper if math.isfinite(upper) else 0.0))
+        slope = slope - _most(ROUNDING_OF_SUMS * size, slope, risk.space, risk.quadratic)
+        offset -= ROUNDING_OF_SUMS * (abs(offset) + (upper if math.isfinite(upper) else 0.0))
     bounds = [(risk.regularizer.floor(risk.space), CERTIFIED)]
     for s in {1.0, risk.regularizer.max_scale(slope, risk.space)}:
         least = risk.regularizer.minimum(s * slope, risk.space, upper)
-        least -= 0.0 if size is None else ROUNDING * abs(least)
+        least -= 0.0 if size is None else ROUNDING_OF_SUMS * abs(least)
         bounds.append((s * offset + least, CERTIFIED))
     if risk.constraints is not None or risk.quadratic is None:
         conic = (conic_minimum(risk, s * offset, s * slope) for s in SHARES)
@@ -132,8 +132,8 @@ def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
     proved = _proof(cp.Problem(cp.Minimize(objective), constraints))
     size = abs(offset) + abs(proved.bound)
     if risk.constraints is None:
-        return offset + proved.bound - ROUNDING * size
-    return offset + proved.bound - KEPT * (size + proved.weight)
+        return offset + proved.bound - ROUNDING_OF_SUMS * size
+    return offset + proved.bound - KEPT_WITHIN * (size + proved.weight)
 
 
 def dual_bound(problem: cp.Problem) -> float:

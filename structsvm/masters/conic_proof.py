@@ -21,7 +21,7 @@ from structsvm.masters.conic import EPS, ConicProgram
 from structsvm.masters.dual_cones import freedom, into_dual_cone
 from structsvm.support.arrays import Bools, Floats
 
-EXACT = 2.0**-43
+ROUNDING_OF_RESIDUALS = 2.0**-43
 """A residual below so much of the terms of its column is that of rounding."""
 
 ASSUMED = 2.0**20
@@ -32,13 +32,13 @@ PROVED = "to the accuracy of the conic solver"
 
 CONDITIONAL = f"{PROVED}, for points within 2^20 of the units of the data"
 
-LARGEST = 1e50
+MAX_DUAL = 1e50
 """Entries of a dual point, in units, beyond which it proves nothing."""
 
 CLOSE = 1e-10
 """Of the size of the terms, how near to the value of the point a bound is good enough."""
 
-STEPS = 4
+MAX_CORRECTIONS = 4
 """Corrections of a dual point at most; each takes away most of what is left."""
 
 RIDGE = 1e-13
@@ -83,7 +83,7 @@ def proof(
     them: what is proved holds whatever they are. The first is taken that is ``close`` to the value
     at ``y``, relative to the size of its terms.
     """
-    if not max(np.abs(y).max(initial=0.0), np.abs(z).max(initial=0.0)) < LARGEST:
+    if not max(np.abs(y).max(initial=0.0), np.abs(z).max(initial=0.0)) < MAX_DUAL:
         return NOTHING
     slacks = program.b - program.A @ y
     rounded = z.copy()
@@ -126,7 +126,7 @@ class _Dual:
     def best(self, enough: float) -> Proof:
         """The best bound of all corrections, or the first that is enough."""
         best = NOTHING
-        for _ in range(STEPS):
+        for _ in range(MAX_CORRECTIONS):
             best = max(best, self.proof(), key=_bound_of)
             if best.bound >= enough:
                 break
@@ -158,7 +158,7 @@ class _Dual:
             if not unsure.any():
                 break
             is_bounded &= ~unsure
-        rounding = np.maximum(EXACT * self.terms, 2.0 * slips)
+        rounding = np.maximum(ROUNDING_OF_RESIDUALS * self.terms, 2.0 * slips)
         rounding = np.maximum(rounding, 8 * EPS * float(self.terms.max(initial=0.0)))
         if (left & (np.abs(r) > rounding)).any():
             return NOTHING

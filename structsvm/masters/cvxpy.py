@@ -38,7 +38,7 @@ LARGE_ORDER = 40
 PRECISE = 1e-7
 """Tolerance below which every solver is told to be as accurate as it can."""
 
-KEPT = 1e-7
+MAX_VIOLATION = 1e-7
 """Violation of constraints, relative to their terms, beyond which a problem is solved in other
 units."""
 
@@ -50,7 +50,7 @@ PRECISE_OPTIONS: dict[str, dict[str, Any]] = {
     "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000},
     "PIQP": {"eps_abs": 1e-11, "eps_rel": 1e-11},
 }
-USUAL_OPTIONS: dict[str, dict[str, Any]] = {
+USUAL_SOLVER_OPTIONS: dict[str, dict[str, Any]] = {
     "SCS": {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iters": 20_000},
     "OSQP": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 100_000},
 }
@@ -59,7 +59,7 @@ USUAL_OPTIONS: dict[str, dict[str, Any]] = {
 # ---- by how much a point breaks constraints: relative to the size of their terms, whoever asks
 
 
-SMALLEST = 1e-3
+LEAST_SHARE = 1e-3
 """Of the largest entry of a point, what others count for at least in the size of terms."""
 
 
@@ -68,7 +68,7 @@ def sizes_of(variables: Iterable[cp.Variable]) -> dict[int, Floats]:
     sizes = {}
     for variable in variables:
         value = np.abs(np.asarray(variable.value, dtype=np.float64))
-        sizes[id(variable)] = np.maximum(value, SMALLEST * value.max(initial=0.0))
+        sizes[id(variable)] = np.maximum(value, LEAST_SHARE * value.max(initial=0.0))
     return sizes
 
 
@@ -177,7 +177,7 @@ class CvxpyMaster(Master):
         if (own := self.solver.upper()) != "AUTO":
             usual = [own, *(name for name in usual if name != own)]
         label = solve_with(problem, usual, precise)
-        if further and (broken := broken_by(further)[0]) > KEPT:
+        if further and (broken := broken_by(further)[0]) > MAX_VIOLATION:
             usual_solution = problem.solution
             if solve_in_units(problem) and broken_by(further)[0] < broken:
                 label = f"{label}, clarabel in units of the data"
@@ -249,7 +249,7 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
 
     tried: list[str] = []
     inaccurate = None
-    options = PRECISE_OPTIONS if precise else USUAL_OPTIONS
+    options = PRECISE_OPTIONS if precise else USUAL_SOLVER_OPTIONS
     for name in solvers:
         try:
             with without_warnings(Warning):

@@ -39,7 +39,7 @@ REACH = 0.5
 """A Newton step looks at the cuts that have a multiplier, or whose value is within this part of
 their group's duality gap from the largest."""
 
-PATIENCE = 6
+MAX_STALLED_STEPS = 6
 """Proximal steps that do not halve the gap, in a row, before it is called final."""
 
 COARSE = 1e-4
@@ -49,7 +49,7 @@ wrong by 1e-7 loses nothing there; values, gradients and bounds are always in do
 SINGLE, DOUBLE = 1e-6, 1e-14
 """What rounding leaves of a curvature of zero, for each unit of the largest."""
 
-FEW = 32
+MAX_COMPILED_CUTS = 32
 """Cuts up to which a compiled active-set method is faster than interior points, a step of which
 takes a hundred calls of NumPy."""
 
@@ -130,7 +130,7 @@ class NewtonMaster(Master):
             previous = gap
             gap = (upper - lower) / max(abs(upper), 1e-300)
             idle = 0 if gap < 0.5 * previous else idle + 1
-            if gap <= request.tol or idle >= PATIENCE:
+            if gap <= request.tol or idle >= MAX_STALLED_STEPS:
                 break
             # Where rounding keeps a subproblem from being solved, a looser bond would be worse.
             weight *= 0.1 if solution.relative_gap <= max(request.tol, 0.1 * gap) else 10.0
@@ -161,7 +161,7 @@ class _Restricted:
     """The restricted problem with a strongly convex quadratic Omega, seen from its dual."""
 
     def __init__(
-        self, cuts: WorkingSet, space: WeightSpace, omega: Quadratic, few: int = FEW
+        self, cuts: WorkingSet, space: WeightSpace, omega: Quadratic, few: int = MAX_COMPILED_CUTS
     ) -> None:
         self.cuts = cuts
         self.space = space
@@ -274,7 +274,7 @@ class Model:
         return float(self.q @ x - 0.5 * (image @ image) - 0.5 * self.ridge * (x @ x))
 
 
-def maximize(model: Model, reference: float, tol: float, few: int = FEW) -> Floats:
+def maximize(model: Model, reference: float, tol: float, few: int = MAX_COMPILED_CUTS) -> Floats:
     """The maximum, to a part of what it is above a reference.
 
     For more than a few variables, Mehrotra's predictor-corrector method. The linear system of a

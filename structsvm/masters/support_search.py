@@ -20,13 +20,13 @@ from structsvm.support.compiled import compiled, inner
 
 Mask = NDArray[np.bool_]
 
-STEPS = 10
+STEPS_PER_ROW = 10
 """Steps at most, for each row."""
 DEPENDENT = 1e-13
 """Part of a row's square below which what other rows leave of it is due to rounding."""
 LONG = 1e12
 """A step that is not taken whole."""
-ROUNDING = 1e-14
+ROUNDING_OF_GAPS = 1e-14
 """What a duality gap may be wrong by, for each unit of the objective and of its terms."""
 
 
@@ -37,10 +37,10 @@ def ascend(
     """Make feasible multipliers ``x`` optimal, and write ``v = -R^T x``: gap and objective."""
     inside = x > 0.0
     is_whole = True
-    for _ in range(STEPS * x.size):
+    for _ in range(STEPS_PER_ROW * x.size):
         if is_whole:
             gap, value = _look(R, o, group, n_groups, x, v, inside)
-            if gap <= ROUNDING * (worth + abs(value)):
+            if gap <= ROUNDING_OF_GAPS * (worth + abs(value)):
                 break
         _weigh(R, x, v)
         is_whole = _move(x, _step(R, o, group, n_groups, x, v, inside), inside)

@@ -24,7 +24,7 @@ STATES, QUICK_STATES, STATES_AS_TRAINED = "states", "states-quick", "states-trai
 whose features are standardised over the training set, which is better where levels tell states
 apart, and worse where people differ."""
 
-MANY = 150
+MANY_COLUMNS = 150
 """Columns above which what answers first sees no context, which is of several times as many."""
 
 CHOSEN_FROM = (
@@ -36,7 +36,7 @@ CHOSEN_FROM = (
 OF_SCORES = ("largest-score", "smoothed-scores")
 """What scores of a model are decoded by where nothing is learned."""
 
-COSTS = {"lda": 0.75, "logistic": QUICK_COST, "boosting": 20.0}
+CLASSIFIER_COSTS = {"lda": 0.75, "logistic": QUICK_COST, "boosting": 20.0}
 """Of classifiers of frames, on up to ``QUICK`` values of all recordings."""
 
 QUICK = 1_000_000
@@ -45,10 +45,10 @@ QUICK = 1_000_000
 AT_LEAST, USUAL = 0.55, 600_000
 """What boosting costs of few values, in units of what it costs of the usual number."""
 
-LONGEST = max(map(abs, Lags().lags))
+LONGEST_LAG = max(map(abs, Lags().lags))
 """The lag that every recording has to exceed for candidates with context."""
 
-SCORED: tuple[tuple[str, set[str], tuple[type[RecordingTransformer], ...]], ...] = (
+WITH_SCORES: tuple[tuple[str, set[str], tuple[type[RecordingTransformer], ...]], ...] = (
     (
         "scores-boundaries",
         {"frame-boosting", "boundary-boosting"},
@@ -91,7 +91,7 @@ class Recordings(Menu):
             classes = self.like.classes
             made = [learner_named(name, self.problem, classes=classes) for name in OF_SCORES]
             methods += map(Method, OF_SCORES, made)
-        for name, cost in COSTS.items():
+        for name, cost in CLASSIFIER_COSTS.items():
             cost *= slow if name == "boosting" else times
             if named:
                 frames = learner_named(f"frame-{name}", self.problem, features=context)
@@ -111,7 +111,7 @@ class Recordings(Menu):
         samples = self.data.samples
         if are_names(samples, self.labels) and self.question is None:
             return self._quick_states()
-        if self._has_context and self.data.n_features <= MANY:
+        if self._has_context and self.data.n_features <= MANY_COLUMNS:
             return self._closed_forms()[0]
         return super().first
 
@@ -125,7 +125,7 @@ class Recordings(Menu):
 
     def _quick_states(self) -> Method:
         features = _context(self.features)
-        if features is None and self.data.n_features > MANY:
+        if features is None and self.data.n_features > MANY_COLUMNS:
             features = Columns()
         segmenter = learner_named(QUICK_STATES, self.problem, features=features)
         return Method(QUICK_STATES, self.scaled(segmenter))
@@ -142,7 +142,7 @@ class Recordings(Menu):
     @property
     def _has_context(self) -> bool:
         """Whether samples before and after each may be seen beside it."""
-        return self.features is None and min(x.n_samples for x in self.data.samples) > LONGEST
+        return self.features is None and min(x.n_samples for x in self.data.samples) > LONGEST_LAG
 
     @property
     def candidates(self) -> list[Method]:
@@ -179,7 +179,7 @@ class Recordings(Menu):
     def _with_scores(self, classifiers: dict[str, Method]) -> list[Method]:
         """Learned metrics of what classifiers say of states beside lags."""
         methods = []
-        for name, needs, kinds in SCORED:
+        for name, needs, kinds in WITH_SCORES:
             if needs <= set(classifiers):
                 sees = self.scaled(Union(Lags(), *(kind() for kind in kinds)))
                 cost = sum(classifiers[need].cost for need in needs)
@@ -192,7 +192,7 @@ class Recordings(Menu):
         if not set(OF_BOUNDARIES) <= set(classifiers):
             return []
         stages = [Lags(), BoundaryScores(), BoundaryScores("logistic")]
-        if self.data.n_features <= MANY:
+        if self.data.n_features <= MANY_COLUMNS:
             stages.append(MovingStatistics())
         sees = self.scaled(Union(*stages))
         cost = sum(classifiers[name].cost for name in OF_BOUNDARIES)

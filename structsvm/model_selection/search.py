@@ -43,7 +43,7 @@ from structsvm.support.progress import OutOfTimeError, share, stage, until
 
 __all__ = ["MetricLearnerCV"]
 
-WHOLE = "tables"
+WHOLE_TABLES = "tables"
 """What is asked about tables if they are held out as a whole."""
 REUSED_FROM = 3
 """Folds of the choice from which on they serve the features of the final metric too. Measured on
@@ -347,7 +347,7 @@ class MetricLearnerCV(ProblemParameters):
         """Samples and labels, checked once, and what is asked about them."""
         refuse_unlisted("split", self.split, (*SPLITS, None))
         problem = problem_from(self.problem, self.random_state)
-        return replace(TrainingSet.of(problem, X, y, **given), question=self.split or WHOLE)
+        return replace(TrainingSet.of(problem, X, y, **given), question=self.split or WHOLE_TABLES)
 
     def _settings(self, method: Method) -> Settings:
         """The settings of a metric; of rows that are held out, scaled like the others."""

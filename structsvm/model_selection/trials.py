@@ -26,7 +26,7 @@ from structsvm.support.archive import Archive
 from structsvm.support.codec import fingerprint
 from structsvm.support.progress import OutOfTimeError, share, until
 
-AGAIN = 1.5
+REFIT_COST = 1.5
 """What learning from all takes, in units of what it takes in a fold."""
 
 USUAL_RATE = 1.0
@@ -121,7 +121,7 @@ class Clock:
         """Seconds in which the choice and classifiers are learned from all recordings, about."""
         tried = [s for task, s in self.seconds.items() if task.is_learned_again]
         metrics = [s for task, s in self.seconds.items() if task.candidates[0].has_path]
-        return AGAIN * (sum(tried) + max(metrics, default=0.0))
+        return REFIT_COST * (sum(tried) + max(metrics, default=0.0))
 
     @property
     def end_of_trials(self) -> float:
@@ -135,7 +135,7 @@ class Clock:
 
     def needs(self, task: Task, n_folds: int) -> float:
         """Seconds that a task will take for so many folds, and to be learned again."""
-        again = AGAIN if task.is_learned_again and task not in self.seconds else 0.0
+        again = REFIT_COST if task.is_learned_again and task not in self.seconds else 0.0
         return self.takes(task) * ((1 if task.at_once else n_folds / self.n_workers) + again)
 
     def share(self, task: Task, left: Sequence[Task]) -> AbstractContextManager[None]:

@@ -54,7 +54,7 @@ constraints leave, and a power of two."""
 SCALES_TRIED: tuple[Scale, ...] = ((0, 0), (0.5, 0), (1, 0), *((0, k) for k in (*SHIFTS, -8, 8)))
 """Those that are tried until one closes the gap."""
 
-ROOMS = (2.0**-8, 2.0**-16, 2.0**-24)
+TIGHTENINGS = (2.0**-8, 2.0**-16, 2.0**-24)
 """Of the units of rows, by how much constraints are tightened to find a point inside."""
 
 CLOSED = 10.0
@@ -63,7 +63,7 @@ CLOSED = 10.0
 NEARLY = 0.1
 """Times the accuracy that was asked for: how near to the value a bound is good enough."""
 
-PATIENCE = 10
+ROUNDS_IN_A_BOX = 10
 """Rounds after which a box grows, whatever was found in it."""
 
 
@@ -80,7 +80,7 @@ class Box:
         """Corners of the box for another round, by the units of the variables."""
         if self.width == 0.0:
             self.width = FIRST_BOX
-        elif n_cuts == self.n_cuts or self.rounds == PATIENCE:
+        elif n_cuts == self.n_cuts or self.rounds == ROUNDS_IN_A_BOX:
             self.width = 10.0 * self.width
             self.rounds = 0
         self.rounds = self.rounds + 1
@@ -209,7 +209,7 @@ class Conic(Restricted):
         program = self._with(cuts)
         units = units_for(program, self._units)
         scaled = units.scaled(program)
-        for room in ROOMS:
+        for room in TIGHTENINGS:
             raw = self._raw_answer(scaled.with_room(room), {})
             if str(raw.status) in ENDLESS:  # any point will do
                 raw = self._raw_answer(without_objective(scaled.with_room(room)), {})

@@ -22,7 +22,7 @@ from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
-EQUAL = 1e-12
+SAME_WITHIN = 1e-12
 """By how much of their size two numbers may differ that are taken for the same."""
 
 
@@ -155,12 +155,12 @@ def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:
         alone = np.zeros(linear.size)
         alone[at] = rng.normal(size=at.size)
         bent = value(alone) - constant - float(linear @ alone)
-        room = EQUAL * (abs(constant) + float(np.abs(linear) @ np.abs(alone)))
+        room = SAME_WITHIN * (abs(constant) + float(np.abs(linear) @ np.abs(alone)))
         bends.append(2.0 * bent / float(alone @ alone) if abs(bent) > room else 0.0)
         squares += 0.5 * bends[-1] * float(everywhere[at] @ everywhere[at])
     size = abs(constant) + float(np.abs(linear) @ np.abs(everywhere)) + abs(squares)
     away = value(everywhere) - constant - float(linear @ everywhere) - squares
-    return bends if abs(away) <= EQUAL * size else None
+    return bends if abs(away) <= SAME_WITHIN * size else None
 
 
 def _regularizer(slope: Floats, bend: float, space: WeightSpace) -> Regularizer | None:
@@ -171,5 +171,7 @@ def _regularizer(slope: Floats, bend: float, space: WeightSpace) -> Regularizer 
     weight = float(slope[0])
     away = np.abs(slope - weight * space.identity()).max()
     return (
-        None if isinstance(space, Free) or weight <= 0 or away > EQUAL * weight else Trace(weight)
+        None
+        if isinstance(space, Free) or weight <= 0 or away > SAME_WITHIN * weight
+        else Trace(weight)
     )

@@ -30,7 +30,9 @@ from structsvm.support.interrupts import Interrupts
 INFEASIBLE = "infeasible: no point keeps the constraints"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"
 OPTIMAL = "optimal within the tolerance: the bounds differ by at most tol of the size of the terms"
-INEXACT = "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
+LIMITED_BY_ORACLES = (
+    "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
+)
 BY_ORACLES = ", and on the upper bounds that the oracles gave"
 BY_MEMORY = (
     ", and on planes of earlier solutions, of oracles that say what they said at the last one"
@@ -163,7 +165,7 @@ def _given(
     run.give(solution.w, problem)
     status = solution.status
     bounds = (solution.lower, solution.upper)
-    words = {Status.OPTIMAL: OPTIMAL, Status.STALLED: STALLED if run.exact else INEXACT}
+    words = {Status.OPTIMAL: OPTIMAL, Status.STALLED: STALLED if run.exact else LIMITED_BY_ORACLES}
     bound = solution.bound + ("" if run.exact else BY_ORACLES)
     bound += BY_MEMORY if run.rests_on_memory else ""
     if run.best is not None:

@@ -23,7 +23,7 @@ FIRST_SHARE, LEAST_SHARE = 64.0, 1e-6
 LONGER = 8.0
 """By how much the next share is larger."""
 
-EQUAL = 1e-15
+CORRECTED_ABOVE = 1e-15
 """Of its terms, what an equality may be broken by without being corrected."""
 
 SETTLED = 1e-3
@@ -105,7 +105,7 @@ class Points:
         matrix, offset = self._equalities
         away = matrix @ w + offset
         terms = np.abs(matrix) @ np.abs(w) + np.abs(offset)
-        if (np.abs(away) <= EQUAL * terms).all():
+        if (np.abs(away) <= CORRECTED_ABOVE * terms).all():
             return w
         moved = self._by_shares(w, matrix, away)
         if np.abs(matrix @ moved + offset).max() <= SETTLED * np.abs(away).max():

@@ -13,7 +13,13 @@ import scipy.sparse as sp
 
 from structsvm.errors import without_warnings
 from structsvm.masters.base import NO_SLACK, Cut
-from structsvm.masters.cvxpy import SMALLEST, size_of, size_of_constraint, solve_by, solve_in_units
+from structsvm.masters.cvxpy import (
+    LEAST_SHARE,
+    size_of,
+    size_of_constraint,
+    solve_by,
+    solve_in_units,
+)
 from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.pool import Plane, Touch
 from structsvm.solvers.planes import Planes
@@ -245,7 +251,7 @@ class Rewritten:
         exact.
         """
         shares = np.divide(np.abs(w), units, out=np.zeros_like(w), where=units > 0)
-        least = SMALLEST * float(shares.max(initial=0.0)) * units
+        least = LEAST_SHARE * float(shares.max(initial=0.0)) * units
         values = np.append(np.maximum(np.abs(w), least), heights)
         pieces = zip(self.leaves, self.split(values), strict=True)
         sizes_of_leaves = {id(leaf): in_shape(piece, leaf) for leaf, piece in pieces}

@@ -14,7 +14,7 @@ import numpy as np
 
 from structsvm.errors import without_warnings
 from structsvm.masters.base import NO_SLACK, Cut, Master, MasterSolution, Request, WorkingSet
-from structsvm.modeling.by_clarabel import ROOMS, Box
+from structsvm.modeling.by_clarabel import TIGHTENINGS, Box
 from structsvm.modeling.conflicts import conflicts
 from structsvm.modeling.memory import ACTIVE_PLANE, Memory
 from structsvm.modeling.oracle_parts import ask
@@ -24,7 +24,7 @@ from structsvm.modeling.restricted import InfeasibleError, Restricted
 from structsvm.modeling.restriction import levels
 from structsvm.modeling.rewriting import Rewritten, StandIn
 from structsvm.modeling.solver_choice import solver_of
-from structsvm.modeling.witnesses import ROUNDING, Witnesses
+from structsvm.modeling.witnesses import ROUNDING_OF_PLANES, Witnesses
 from structsvm.parallel.base import SerialSession
 from structsvm.solvers.base_run import CutRun
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate
@@ -38,7 +38,7 @@ DEPTHS = (0.0, 1e3, 1e6, 1e9)
 NEAR = 1e-3
 """Of the way to another point, what one is moved at most to keep rows without a slack."""
 
-EXACT = 1e-9
+ROUNDING_OF_BOUNDS = 1e-9
 """Relative distance of an upper bound to its value that is only rounding."""
 
 
@@ -209,14 +209,14 @@ class ProgramRun(CutRun):
         if not np.isfinite(values).all():
             return
         point_there = self.points.at(w, values, self._heights)
-        mended = self.rewritten.mended(ROOMS[0])
+        mended = self.rewritten.mended(TIGHTENINGS[0])
         roomier = point_there if mended is None else self.points.at(mended, values, self._heights)
         self._inside = next((point for point in (roomier, point_there) if point.is_kept), None)
 
     def _measure(self, cuts: WorkingSet) -> None:
         """Find the size of variables and terms by the data: the constraints and the planes."""
         assert self.solver is not None
-        self.solver.fit(cuts, ROUNDING * self._largest)
+        self.solver.fit(cuts, ROUNDING_OF_PLANES * self._largest)
         sizes = levels(cuts, self.solver.w_units)
         if (sizes > 2.0 * self._levels).any():
             self._levels = np.maximum(sizes, self._levels)
@@ -348,7 +348,9 @@ class ProgramRun(CutRun):
         np.maximum.at(self._heights, planes.groups, sizes)
         self._largest = np.maximum(self._largest, self._heights)
         top = tops(planes, self.rewritten.n_groups - 1)
-        self.exact = self.exact and bool((top.slacks <= EXACT * self._heights[:-1]).all())
+        self.exact = self.exact and bool(
+            (top.slacks <= ROUNDING_OF_BOUNDS * self._heights[:-1]).all()
+        )
         self.certificate.quality = weakest((self.certificate.quality, planes.quality))
         return planes
 

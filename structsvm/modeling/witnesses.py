@@ -13,7 +13,7 @@ from structsvm.modeling.rewriting import StandIn
 from structsvm.solvers.planes import Planes
 from structsvm.support.arrays import Floats, Ints
 
-ROUNDING = 1e-12
+ROUNDING_OF_PLANES = 1e-12
 """Of the size of the terms that an intercept was computed from."""
 
 MOST = 20
@@ -62,7 +62,7 @@ class Witnesses:
         which: str,
     ) -> None:
         """Refuse a lower bound of a group above the upper one of the group at the same point."""
-        room = SLIPS * np.maximum(sizes, np.abs(lowers)) + ROUNDING * largest[groups]
+        room = SLIPS * np.maximum(sizes, np.abs(lowers)) + ROUNDING_OF_PLANES * largest[groups]
         wrong = np.flatnonzero(lowers > uppers[groups] + room)
         if not wrong.size:
             return

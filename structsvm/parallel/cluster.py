@@ -22,7 +22,7 @@ _answering = partial(
     StructSVMError,
 )
 
-WAIT = 30.0
+WAIT_FOR_WORKERS = 30.0
 """Seconds for which a cluster without workers is waited for: an adaptive one begins so."""
 
 
@@ -71,11 +71,12 @@ class Dask(Backend):
             )
         with _answering(OSError):
             with suppress(TimeoutError):  # Dask's own is one
-                client.wait_for_workers(1, timeout=WAIT)
+                client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
             n_threads = sum(client.nthreads().values())
         if not n_threads:
             raise SettingsError(
-                f"the Dask cluster has no workers, and had none for {WAIT:g} seconds: start some"
+                f"the Dask cluster has no workers, and had none for {WAIT_FOR_WORKERS:g} seconds: "
+                "start some"
             )
 
         def submit(*work: Any) -> Any:

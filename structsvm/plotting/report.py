@@ -30,7 +30,7 @@ FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
 DRAG, ARROWS = "Drag over a stretch to zoom in. ", "Arrows up and down move, too. "
-SURE = (
+ABOUT_GAPS = (
     "How sure the optimum is",
     "The objective of the best metric so far (solid), and what no metric can be below (dashed), "
     "iteration by iteration.",
@@ -109,7 +109,7 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
     evaluation = held_out.evaluation
     verdict = verdict or evaluation.verdict
     whole = held_out.words.whole
-    sure, bounds = SURE if learner.problem_.traits.convex else LOCAL_TITLES
+    sure, bounds = ABOUT_GAPS if learner.problem_.traits.convex else LOCAL_TITLES
     if learner.solution_ is None:
         sure, bounds = "What was learned", ""
     state = "yes" if verdict.pays else "no" if verdict.harms else "open"

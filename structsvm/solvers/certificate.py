@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import CertificateError
-from structsvm.masters.bounds import CERTIFIED, ROUNDING
+from structsvm.masters.bounds import CERTIFIED, ROUNDING_OF_SUMS
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import History, HistoryEntry, Quality, Solution, Status, relative_gap
 from structsvm.support.arrays import Floats
@@ -93,7 +93,7 @@ class Certificate:
         one that is centred elsewhere, and would drown what learning can gain.
         """
         losses = float((null.values + null.slacks).sum())
-        objective = losses + ROUNDING * (null.size + losses)
+        objective = losses + ROUNDING_OF_SUMS * (null.size + losses)
         self.null = max(objective, NOTICEABLE * null.size)
         self.at_null = objective + null.penalty if is_answer else np.inf
 
@@ -127,7 +127,7 @@ class Certificate:
             losses = np.maximum(losses, known)
         total = float(losses.sum())
         penalty = evaluation.penalty + paid
-        rounding = ROUNDING * (evaluation.size + total + abs(penalty))
+        rounding = ROUNDING_OF_SUMS * (evaluation.size + total + abs(penalty))
         certified = penalty + max(total, evaluation.at_most) + rounding
         better = count and self.update_best(penalty + total + rounding, evaluation.w)
         if better:
@@ -137,7 +137,7 @@ class Certificate:
 
     def compare(self, losses: Floats, known: Floats, size: float) -> None:
         """Catch an oracle that is no heuristic and said less than is known; ``size`` of terms."""
-        slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING * size
+        slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING_OF_SUMS * size
         worse = (known > losses + slips).nonzero()[0]
         if worse.size and self.quality is not Quality.HEURISTIC:
             whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"

@@ -22,13 +22,13 @@ CURVATURE = 0.9
 MAX_TRIALS = 20
 """Evaluations of a line search."""
 
-LONGEST = 4.0
+MAX_GROWTH = 4.0
 """How often a trial is as long as the one before, at most."""
 
 BORDER = 0.1
 """Share of an interval at each of its ends where no trial is made."""
 
-EPS = float(np.finfo(float).eps)
+MACHINE_EPS = float(np.finfo(float).eps)
 
 Evaluate = Callable[[Floats], tuple[float, Floats]]
 """The value of a function at a point, and its gradient."""
@@ -74,7 +74,7 @@ def descend(evaluate: Evaluate, x: Floats) -> Iterator[Iterate]:
             continue
         step = next_point.x - now.x
         change = next_point.gradient - now.gradient
-        if step @ change > EPS * abs(step @ now.gradient) and change @ change > 0.0:
+        if step @ change > MACHINE_EPS * abs(step @ now.gradient) and change @ change > 0.0:
             pairs.append((step, change))
         now = next_point
         yield now
@@ -125,7 +125,7 @@ def _step(evaluate: Evaluate, now: Iterate, direction: Floats, length: float) ->
 
 def _longer(first: Trial, trial: Trial) -> float:
     minimum = _cubic_minimum(first, trial)
-    longest = LONGEST * trial.length
+    longest = MAX_GROWTH * trial.length
     return min(max(minimum, (1.0 + BORDER) * trial.length), longest) if minimum else longest
 
 

@@ -22,7 +22,7 @@ from structsvm.support.checks import refuse_below
 SIZES = (0.0, 1e-2, 1.0, 1.0, 1.0, 1e2)
 """Of the points, in turn, in units of the scale."""
 
-AGAIN = 10
+N_REPEATED = 10
 """Points at which an oracle is asked a second time."""
 
 
@@ -87,7 +87,7 @@ def check_atom(
 
 def _check_same(atom: OracleMax, points: Floats, answers: Sequence[Planes]) -> None:
     """Asked again, in another order, the oracle says the same."""
-    for i in reversed(range(min(AGAIN, len(points)))):
+    for i in reversed(range(min(N_REPEATED, len(points)))):
         before = Touch.of(answers[i], atom.n_terms)
         now = Touch.of(atom.answer(points[i]), atom.n_terms)
         term = before.differs(now)

@@ -10,7 +10,7 @@ from cases import cases
 
 from structsvm import MetricLearner
 from structsvm.cli import main
-from structsvm.cli.request import FILES
+from structsvm.cli.request import FILE_PARAMETERS
 from structsvm.cli.usage import build_parser
 from structsvm.solvers.certificate import Stopping
 
@@ -123,7 +123,7 @@ def test_advice_where_a_model_is_used(model, tmp_path, capsys, line, content, ad
 def check_options(said, command):
     """Every option exists, of the command itself or of the one that is named before it."""
     parser = build_parser()
-    settings = {f"files.{name}" for name in FILES}
+    settings = {f"files.{name}" for name in FILE_PARAMETERS}
     settings |= {f"solver.{field.name}" for field in dataclasses.fields(Stopping)}
     settings |= MetricLearner().get_params(deep=False).keys()
     for before, option in re.findall(r"(?:\b(fit|evaluate|predict) )?(--[a-z][\w-]*)", said):
