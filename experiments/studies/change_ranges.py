@@ -22,7 +22,7 @@ from experiments._cache import Pieces, seconds_option
 from experiments._report import SHARED, Row, publish
 from experiments.studies.score_decoder import Labelled, sets
 from structsvm import MetricLearner, StateSegmenter, margin_rates
-from structsvm.errors import SettingsError
+from structsvm.errors import DataError, SettingsError
 from structsvm.features import Columns
 
 LEVELS = (0.8, 0.9, 0.95)
@@ -59,7 +59,10 @@ def measured(read: Callable[[], Labelled], make: Callable[[], Any]) -> dict[str,
         Xs, ys, groups = given.at(np.flatnonzero(half != k).tolist())
         new, truths, _ = given.at(np.flatnonzero(half == k).tolist())
         learner = make().fit(Xs, ys, groups=groups)
-        learner.margin_rates_ = margin_rates(learner, Xs, ys, groups=groups)
+        try:
+            learner.margin_rates_ = margin_rates(learner, Xs, ys, groups=groups)
+        except DataError:  # it finds no change at all
+            return {}
         for level in LEVELS:
             for guaranteed in (False, True):
                 asked = {"level": level, "guaranteed": guaranteed}

@@ -83,9 +83,11 @@ def margin_rates(
                 continue
             asked = data.problem, sample, own.model_.n_parts, UNCONSTRAINED
             of_changes, of_sample = own.model_.margins(*asked, tolerance)
-            margins.append(of_sample)
+            unit = own.model_.unit
+            margins.append(of_sample / unit)
             right.append(hits(of_changes.partition, known.truth, tolerance))
-            excess.append(own.model_.losses_with(*asked, known.truth.boundaries[1:-1]))
+            true = known.truth.boundaries[1:-1]
+            excess.append(own.model_.losses_with(*asked, true) / unit)
             of_groups.append(int(group))
     counts = tolerance, len(data)
     levels = ChangeLevels.of(excess, of_groups)

@@ -37,6 +37,7 @@ def margin_tables(
     counts = counts_within(problem, samples, constraints, n_clusters)
     rates = _rates_of(learner)
     tolerance = tolerance_of(learner, tolerance)
+    unit = learner.model_.unit
     tables: list[tuple[Found, Columns]] = []
     tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
     for i, (sample, K, rule) in enumerate(tasks):
@@ -44,11 +45,11 @@ def margin_tables(
             found, sure = learner.model_.margins(problem, sample, K, rule, tolerance)
             columns: Columns = {"margin": [None, *sure.tolist()]}
             if rates is not None and rates.tolerance == tolerance:
-                columns["rate"] = [None, *rates(sure).tolist()]
+                columns["rate"] = [None, *rates(sure / unit).tolist()]
             if most is not None:
                 everywhere = np.arange(1, sample.n_samples)
                 excess = learner.model_.losses_with(problem, sample, K, rule, everywhere)
-                columns |= _columns_of_places(places_of(found.partition, excess, most))
+                columns |= _columns_of_places(places_of(found.partition, excess / unit, most))
         tables.append((found, columns))
     return tables
 

@@ -258,6 +258,11 @@ class LearnedStates(StatePath):
         score = sequence.score(self.weight, np.log(p + self.smoothing))
         return replace(score, late=self.late)
 
+    @property
+    def unit(self) -> float:
+        """The weight of scores, which may be half as large without some of the recordings."""
+        return float(self.weight[0]) or 1.0
+
     def online(self, problem: Any, max_candidates: int) -> OnlineStates:
         """The search, exact whatever the number of candidates."""
         least = max(int(self.allowed.shortest.max()), getattr(problem, "min_length", 1))

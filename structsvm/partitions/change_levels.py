@@ -4,11 +4,13 @@ The excess of a sample t is
 
     e(t) = (Tr(A M) - max { Tr(A M') : M' has a boundary at t }) / price,
 
-0 at the changes of the best segmentation M. Where a share of the true changes of held-out
-recordings has an excess of at most q, the samples {t : e(t) <= q} of a new recording hold about as
-large a share of its true changes. Of groups that nobody has seen the share is guaranteed if each of
-G held-out groups weighs 1 / (G + 1), and the rest is taken for infinite (hierarchical conformal
-prediction: Lee, Barber and Willett, Distribution-free inference with hierarchical data, 2023).
+0 at the changes of the best segmentation M; of states, it is the loss of the score, divided by what
+a logarithm of a probability weighs, in which models of the same samples may differ twofold. Where a
+share of the true changes of held-out recordings has an excess of at most q, the samples
+{t : e(t) <= q} of a new recording hold about as large a share of its true changes. Of groups that
+nobody has seen the share is guaranteed if each of G held-out groups weighs 1 / (G + 1), and the
+rest is taken for infinite (hierarchical conformal prediction: Lee, Barber and Willett,
+Distribution-free inference with hierarchical data, 2023).
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class ChangeLevels:
     """
 
     excess: Floats
-    """In units of the price of a change, or of the training loss, (n,)."""
+    """In units of the price of a change, or in logarithms of probabilities of states, (n,)."""
     groups: Ints
     """The number of the group of the recording of each, (n,)."""
 

@@ -95,7 +95,8 @@ class MarginRates:
     """The rate at which changes of a given margin were right in held-out recordings.
 
     A logistic regression of "there is a labelled change within ``tolerance`` samples" on the
-    logarithm of the margin; it never says 0 or 1, and a larger margin is never less sure.
+    logarithm of the margin; it never says 0 or 1, and a larger margin is never less sure. Margins
+    are in units of the price of a change, or in logarithms of the probabilities of states.
 
     Examples
     --------

@@ -80,6 +80,12 @@ class Model(ABC):
         """The number of parts where none is asked for; None where the model decides."""
         return None
 
+    @property
+    @hook
+    def unit(self) -> float:
+        """What margins are divided by to compare them with those of other models."""
+        return 1.0
+
     @hook
     def online(self, problem: Any, max_candidates: int) -> Any:
         """The search for segments in samples as they come (:mod:`structsvm.oracles.online`)."""

@@ -11,7 +11,7 @@ import pytest
 from recording_cases import NAMES, recordings_of_states, scores_of_states
 from sklearn.base import clone
 
-from structsvm import PartialLabels, ScoreDecoder, evaluate, load, save
+from structsvm import PartialLabels, ScoreDecoder, evaluate, load, margin_rates, save
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.learner.score_decoder import sure_median
 
@@ -265,3 +265,20 @@ def test_it_is_compared_with_what_people_set_by_hand(scores):
     largest = [np.array(STATES)[p.argmax(axis=1)] for p in new]
     named = decoder.baselines_["largest-score"].predict_states(new)
     assert all((a == b).all() for a, b in zip(named, largest, strict=True))
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0, 100.0])
+def test_rates_and_ranges_do_not_depend_on_the_scale_of_the_weights(scores, scale):
+    """Models of the folds may have kept counts, or learned weights of half that size."""
+    train, new = scores
+    decoder = ScoreDecoder(STATES).fit(train, [NAMES] * 6)
+    decoder.margin_rates_ = margin_rates(decoder, train, [NAMES] * 6, cv=3)
+    rows = decoder.predict_segments(new[0], level=0.9)
+    decoder.model_ = replace(decoder.model_, weight=scale * decoder.model_.weight)
+    scaled = decoder.predict_segments(new[0], level=0.9)
+    for row, other in zip(rows, scaled, strict=True):
+        for key in ("start", "from", "to"):
+            assert row[key] == other[key]
+        if row["margin"] is not None:
+            assert other["margin"] == pytest.approx(scale * row["margin"])
+            assert other["rate"] == pytest.approx(row["rate"])
