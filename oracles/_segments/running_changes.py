@@ -33,7 +33,7 @@ class RunningMeans(NamedTuple):
     """(n, r)."""
 
 
-@inner(no_cpython_wrapper=False)
+@inner(no_cpython_wrapper=False, error_model="numpy")
 def pass_changes(
     running: RunningMeans,
     size: int,
@@ -59,12 +59,13 @@ def pass_changes(
         best = np.inf
         for k in range(size):
             n = t - running.start[k]
+            share = 1.0 / n
             away = 0.0
             for i in range(r):
                 d = samples[j, i] - running.mean[k, i]
                 away += d * d
-                running.mean[k, i] += d / n
-            running.scatter[k] += away * (n - 1) / n
+                running.mean[k, i] += d * share
+            running.scatter[k] += away * (n - 1) * share
             cost = running.value[k] + running.scatter[k] + price
             if cost < best:
                 best, row = cost, running.row[k]
