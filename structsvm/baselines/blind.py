@@ -99,6 +99,11 @@ class EqualSegments(BlindLearner):
 
     problem: PartitionProblem | str | None = None
 
+    @property
+    def called(self) -> str:
+        """What sentences call the method."""
+        return "segments of equal length"
+
     def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         truths = [part.truth for part in known]
         tried = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), N_LENGTHS)
@@ -151,6 +156,11 @@ class FixedTimes(BlindLearner):
     """
 
     problem: PartitionProblem | str | None = None
+
+    @property
+    def called(self) -> str:
+        """What sentences call the method."""
+        return "the times of the training labels"
 
     def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         whole = [part for part in known if part.truth.n_samples == lengths[part.recording]]
@@ -255,6 +265,11 @@ class OnePart(Learner):
 
     name: Any = None
     problem: PartitionProblem | str | None = None
+
+    @property
+    def called(self) -> str:
+        """What sentences call the method."""
+        return "one single part"
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         self.classes_ = None if self.name is None else np.array([self.name])

@@ -170,7 +170,8 @@ class HeldOut:
             remarks=Remarks(limit_of(truths), split.question),
             best=best.name,
         )
-        return verdict.advised_by(self._ranking(best, in_order))
+        # What is chosen has its least loss in hindsight, so that it changes the advice alone.
+        return replace(verdict, ranking=self._ranking(best, in_order))
 
     def _ranking(self, best: Method, in_order: bool) -> Ranking:
         """All candidates by what they lose in cross-validation, the choice in the first place."""
