@@ -376,24 +376,28 @@ class _Clock:
                 f"the time {values[i + 1]} is not after {values[i]}: push the samples in the order "
                 "of time, each once"
             )
-        if steps.size and not self.step:
-            self.step = float(np.median(steps))
+        if not steps.size:
+            self.last = values[-1]
+            return
+        step = self.step or float(np.median(steps))
+        if not self.step:
             kind = "dates" if axis.holds_dates else "numbers"
-            low, high = self.learned.get(kind, (self.step, self.step))
-            if not low / REGULAR <= self.step <= REGULAR * high:
+            low, high = self.learned.get(kind, (step, step))
+            if not low / REGULAR <= step <= REGULAR * high:
                 warn(
-                    f"steps are {self.step:.4g}, and {low:.4g} in what the model was learned "
+                    f"steps are {step:.4g}, and {low:.4g} in what the model was learned "
                     "from: resample to one step, or lengths and prices mean something else"
                 )
-        if steps.size and steps.max() > REGULAR * self.step:
+        if steps.max() > REGULAR * step:
             i = int(steps.argmax())
             raise DataError(
                 f"a gap of {steps[i]:.4g} after the time {values[i]}, where a step is "
-                f"{self.step:.4g}: end this stream, and begin another one after the gap"
+                f"{step:.4g}: end this stream, and begin another one after the gap"
             )
-        if steps.size and np.median(steps) < self.step / REGULAR:
+        if np.median(steps) < step / REGULAR:
             raise DataError(
-                f"steps are {np.median(steps):.4g}, and {self.step:.4g} before: resample to one "
+                f"steps are {np.median(steps):.4g}, and {step:.4g} before: resample to one "
                 "rate, or begin another stream"
             )
+        self.step = step  # a block that is refused leaves the clock as it was
         self.last = values[-1]

@@ -251,6 +251,15 @@ def test_a_stream_goes_on_after_a_block_was_refused(learned):
     assert stream.ends() == learned("causal").predict_breakpoints(X)
 
 
+def test_a_first_block_that_was_refused_sets_no_rate(learned):
+    stream = learned("causal").stream()
+    with pytest.raises(DataError, match="a gap"):
+        stream.push(X[:4], [0.0, 1.0, 2.0, 9.0])
+    stream.push(X[:4], T[:4] / 10)
+    stream.push(X[4:], T[4] / 10 + np.arange(len(X) - 4) / 10)
+    assert stream.ends() == learned("causal").predict_breakpoints(X)
+
+
 def test_a_stream_is_not_pushed_after_its_end(learned):
     stream = learned("decoder").stream()
     stream.push(scored(X))
