@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.clock import OF_DAY
 from structsvm.data.times import TimeAxis, read_times
 from structsvm.errors import DataError, warn
 from structsvm.io.header import MISSING_WORDS
@@ -119,7 +120,7 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Or
     ways = [parameter("ignore", shown[0] if len(shown) == 1 else shown) + " leaves it out"]
     is_time = _is_of_times(frame[first], origin)
     if is_time:
-        ways.append(parameter("time_column", first) + " reads its times")
+        ways.append(parameter("time_column", _with_clock(frame, shown)) + " reads its times")
     elif 2 * rows.size > len(frame):
         ways.append(
             "if it is of labels, of time or of names of recordings, say so ("
@@ -139,6 +140,17 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Or
     raise DataError(
         f"{cell!r} is not a number, {origin.place(row)}, column {first!r}: " + join(ways, "; ")
     )
+
+
+def _with_clock(frame: Any, names: Sequence[str]) -> str:
+    """The column of times, with that of the time of the day beside dates without one."""
+    (first, *others) = names
+    days = frame[first].astype(str).str.strip()
+    if others and not days.str.contains(":").any():
+        clock = frame[others[0]].astype(str).str.strip()
+        if clock.str.fullmatch(OF_DAY).all():
+            return f"{first},{others[0]}"
+    return first
 
 
 def _is_of_times(column: Any, origin: Origin) -> bool:

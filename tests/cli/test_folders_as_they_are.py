@@ -65,6 +65,25 @@ class TestClipsInFoldersOfTheirLabels:
         assert "groups: the 4 folders of all/" in err
 
 
+@cases(
+    ("%Y-%m-%d", "%H:%M:%S", "--time-column day,at"),
+    ("%Y/%m/%d", "%H:%M", "--time-column day,at"),
+    ("%Y-%m-%d %H:%M:%S", "%H:%M:%S", "--time-column day"),
+)
+def test_dates_beside_the_time_of_the_day_are_offered_together(
+    refused, done, rng, tmp_path, day, clock, way
+):
+    times = pd.date_range("2024-03-01 09:00", periods=60, freq="min")
+    frame = {"day": times.strftime(day), "at": times.strftime(clock)}
+    for k in range(6):
+        own = {"x": rng.normal(size=60), "label": np.roll(MODES, k)}
+        put(tmp_path / "r" / f"{k}.csv", pd.DataFrame({**frame, **own}))
+    line = f"try change-point {tmp_path}/r -o {tmp_path}/o"
+    assert f"{way} reads its times" in refused(line)
+    if "," in way:
+        done(f"{line} --minutes 0 --time-column day,at")
+
+
 def trips(folder, rng, kind="csv"):
     """Three trips of each of four people, two of which are labelled by dates in a table."""
     for k, who in enumerate(("p0", "p1", "p2", "p3")):
