@@ -62,6 +62,13 @@ def refuse_without_changes(recordings: Sequence[Recording], *, apart: bool) -> N
     lead = "every recording is one single segment: "
     if folders := _folders_of_states(states):
         raise DataError(f"{lead}the folders {listed(folders, 4)} are the labels. {JOIN}")
+    longest = max(len((one.fine or one).X) for one, _, _ in labelled)
+    if (window := max(one.window for one, _, _ in labelled)) > 1:
+        raise DataError(
+            f"{lead}windows of {window:,} samples, "
+            + parameter("window", window)
+            + f", show no change, and the longest recording has {longest:,} samples: give fewer"
+        )
     n_unknown = sum(n for _, _, n in labelled)
     if n_unknown and apart:
         raise DataError(

@@ -107,6 +107,15 @@ def test_a_recording_shorter_than_a_window_is_one_segment(done, fine, tmp_path):
     assert json.loads(out)["recordings"][0]["breakpoints"] == [2]
 
 
+@pytest.mark.parametrize("window", [100_000, 10**7])
+@pytest.mark.parametrize("verb", ["try", "fit"])
+def test_windows_longer_than_recordings_are_refused_as_such(refused, fine, tmp_path, verb, window):
+    line = f"{verb} change-point {fine} --time-column t -o {tmp_path}/o --set files.window={window}"
+    said = refused(line)
+    assert f"windows of {window:,} samples, --set files.window={window}, show no change" in said
+    assert "give fewer" in said
+
+
 def test_files_that_are_read_later_give_the_same_windows(fine):
     options = {"time_column": "t", "window": 25}
     for one, again in zip(
