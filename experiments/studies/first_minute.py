@@ -1,8 +1,9 @@
-"""In what order candidates are tried, and which of them is taken: measured on all shipped sets.
+"""In what order candidates are tried, and which of them is taken, measured on shipped sets.
 
 Every candidate of the menu is tried by cross-validation on the training part of each set, whatever
 time it takes, and the choices of several rules are learned from that part and judged by the other
-one. Two questions are answered from this:
+one. Trying all of them takes minutes for each set, so that ``--sets`` takes some. Two questions are
+answered from this:
 
 *Which is taken?* The default unless another one is better beyond chance, or the one of the least
 mean; by the mean of the losses with and without the true number of segments, or by the latter, or
@@ -235,9 +236,11 @@ def in_turn(tasks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [*first, *(one for one in tasks if not one["first"])]
 
 
-def main(folder: Path, seconds: float) -> None:
+def main(folder: Path, seconds: float, asked: Sequence[str]) -> None:
+    """Measure these sets, and publish them."""
     pieces = Pieces("first_minute", seconds)
-    found = {key: pieces.get(key, partial(measured, key, of)) for key, of in sets(folder).items()}
+    every = sets(folder)
+    found = {key: pieces.get(key, partial(measured, key, every[key])) for key in asked or every}
     pieces.finish()
     known = {key: in_turn(one["tasks"]) for key, one in found.items()}
     orders: list[Row] = []
@@ -265,6 +268,7 @@ def main(folder: Path, seconds: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED)
+    parser.add_argument("--sets", nargs="+", default=[], help="these alone, such as 'iris: rows'")
     seconds_option(parser)
     arguments = parser.parse_args()
-    main(arguments.data, arguments.seconds)
+    main(arguments.data, arguments.seconds, arguments.sets)
