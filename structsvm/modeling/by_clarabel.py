@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +23,7 @@ from structsvm.modeling.points import LEAST
 from structsvm.modeling.restricted import (
     OUTGROWN,
     SCALES,
+    TIGHTENINGS,
     InfeasibleError,
     Restricted,
     UnboundedError,
@@ -53,9 +54,6 @@ constraints leave, and a power of two."""
 
 SCALES_TRIED: tuple[Scale, ...] = ((0, 0), (0.5, 0), (1, 0), *((0, k) for k in (*SHIFTS, -8, 8)))
 """Those that are tried until one closes the gap."""
-
-TIGHTENINGS = (2.0**-8, 2.0**-16, 2.0**-24)
-"""Of the units of rows, by how much constraints are tightened to find a point inside."""
 
 CLOSED = 10.0
 """Times the accuracy that was asked for: a gap that no other units are tried to close."""
@@ -204,12 +202,12 @@ class Conic(Restricted):
                 continue
         return minimisers
 
-    def inside(self, cuts: WorkingSet) -> Floats | None:
+    def inside(self, cuts: WorkingSet, rooms: Sequence[float] = TIGHTENINGS) -> Floats | None:
         """A minimiser under constraints that are a little tighter, in units of the data."""
         program = self._with(cuts)
         units = units_for(program, self._units)
         scaled = units.scaled(program)
-        for room in TIGHTENINGS:
+        for room in rooms:
             raw = self._raw_answer(scaled.with_room(room), {})
             if str(raw.status) in ENDLESS:  # any point will do
                 raw = self._raw_answer(without_objective(scaled.with_room(room)), {})

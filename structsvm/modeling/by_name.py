@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -12,7 +12,13 @@ from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import MasterSolution, WorkingSet
 from structsvm.masters.cvxpy import PRECISE, solve_by
 from structsvm.modeling.by_clarabel import SHIFTS, Box, Conic
-from structsvm.modeling.restricted import OUTGROWN, InfeasibleError, Restricted, UnboundedError
+from structsvm.modeling.restricted import (
+    OUTGROWN,
+    TIGHTENINGS,
+    InfeasibleError,
+    Restricted,
+    UnboundedError,
+)
 from structsvm.modeling.restriction import Restriction, levels
 from structsvm.modeling.rewriting import Rewritten, column
 from structsvm.support.arrays import Floats
@@ -69,9 +75,9 @@ class ByName(Restricted):
                 self.restriction = usual
         return minimisers
 
-    def inside(self, cuts: WorkingSet) -> Floats | None:
+    def inside(self, cuts: WorkingSet, rooms: Sequence[float] = TIGHTENINGS) -> Floats | None:
         """As Clarabel finds it; points between integers are none."""
-        return None if self._measure is None else self._measure.inside(cuts)
+        return None if self._measure is None else self._measure.inside(cuts, rooms)
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""

@@ -23,6 +23,13 @@ OUTGROWN = 2.0**20
 """By how much a size has to exceed its unit for units to be measured again."""
 
 
+TIGHTENINGS = (2.0**-8, 2.0**-16, 2.0**-24)
+"""Of the units of rows, by how much constraints are tightened to find a point inside."""
+
+DEEP = (2.0**-2, 2.0**-4, 2.0**-6, *TIGHTENINGS)
+"""The same, to find one far inside."""
+
+
 class InfeasibleError(MasterError):
     """The restricted problem has no point, and so neither has the problem."""
 
@@ -63,8 +70,8 @@ class Restricted(ABC):
         return None
 
     @hook
-    def inside(self, cuts: WorkingSet) -> Floats | None:
-        """A point that keeps all inequalities with room, if one is found."""
+    def inside(self, cuts: WorkingSet, rooms: Sequence[float] = TIGHTENINGS) -> Floats | None:
+        """A point that keeps all inequalities with the first room for which there is one."""
         return None
 
     @hook

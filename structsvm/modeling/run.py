@@ -14,13 +14,13 @@ import numpy as np
 
 from structsvm.errors import without_warnings
 from structsvm.masters.base import NO_SLACK, Cut, Master, MasterSolution, Request, WorkingSet
-from structsvm.modeling.by_clarabel import TIGHTENINGS, Box
+from structsvm.modeling.by_clarabel import Box
 from structsvm.modeling.conflicts import conflicts
 from structsvm.modeling.memory import ACTIVE_PLANE, Memory
 from structsvm.modeling.oracle_parts import ask
 from structsvm.modeling.points import Point, Points
 from structsvm.modeling.pool import Plane, Touch, tops
-from structsvm.modeling.restricted import InfeasibleError, Restricted
+from structsvm.modeling.restricted import DEEP, TIGHTENINGS, InfeasibleError, Restricted
 from structsvm.modeling.restriction import levels
 from structsvm.modeling.rewriting import Rewritten, StandIn
 from structsvm.modeling.solver_choice import solver_of
@@ -93,6 +93,8 @@ class ProgramRun(CutRun):
         self.best: Point | None = None
         self._inside: Point | None = None
         """One that keeps the constraints, with room if there are such points."""
+        self._was_deep = False
+        """Whether the last question was far inside of what is known of domains."""
         self._next_search = 0
         """The round from which on one is looked for, again."""
         self._is_doubted = False
@@ -226,8 +228,21 @@ class ProgramRun(CutRun):
 
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         w = self.points.on_equalities(self._low_enough(answer, cuts, damping))
+        deep = self._deep_inside()
+        if deep is not None:
+            return self.points.on_equalities(deep)
         inside = self._in_domain(w)
         return w if inside is None else inside
+
+    def _deep_inside(self) -> Floats | None:
+        """Every other time while no point is admissible: one far inside of the known domains.
+
+        Minimisers are at the border of that, and all of them may be outside of a round domain.
+        """
+        is_due = self.best is None and not self._was_deep
+        self._was_deep = is_due and bool((self._cuts.groups == NO_SLACK).any())
+        assert self.solver is not None
+        return self.solver.inside(self._cuts, DEEP) if self._was_deep else None
 
     def _in_domain(self, w: Floats) -> Floats | None:
         """A point near by that keeps the rows without a slack, on the way to one that does.

@@ -132,6 +132,33 @@ def test_a_domain_is_a_constraint(form):
     assert any(plane.term is None for plane in h.planes) == has_multipliers
 
 
+@pytest.mark.parametrize(
+    ("axes", "seed"),
+    [((1.0,), 1), ((1.0, 0.5), 3), ((1e4,), 1)],
+    ids=["ball", "ellipsoid", "units"],
+)
+def test_a_round_domain_is_entered_although_every_minimiser_is_outside(axes, seed):
+    """The start has a value but breaks a constraint, so that no point is known at first."""
+    c = np.random.default_rng(seed).normal(size=12)
+    half = np.resize(axes, 12)
+
+    def inside_ellipsoid(x):
+        size = np.linalg.norm(x / half)
+        return (0.0, np.zeros(12)) if size <= 1 else Infeasible(size - 1, x / half**2 / size)
+
+    x, y = cp.Variable(12), cp.Variable(12)
+    least = -1e-3 * half.max()
+    kept = [cp.abs(x) <= 2 * half.max(), cp.sum(x) <= least]
+    problem = cp.Problem(cp.Minimize(c @ x + OracleMax(x, inside_ellipsoid)), kept)
+    value = solve(problem, tol=1e-3)
+    in_full = [cp.sum(y) <= least / half.max(), cp.norm(cp.multiply(half.max() / half, y)) <= 1]
+    truth = half.max() * cp.Problem(cp.Minimize(c @ y), in_full).solve(solver=cp.CLARABEL)
+    certificate = problem.solver_stats.extra_stats
+    assert problem.status == cp.OPTIMAL
+    assert certificate.lower <= truth + 1e-6 * abs(truth)
+    assert truth - 1e-6 * abs(truth) <= value <= truth + 2e-3 * certificate.scale
+
+
 def test_outside_of_its_domain_an_atom_is_infinite():
     x = cp.Variable(3, value=np.zeros(3))
     h = OracleMax(x, within(highest, SIDES, ENDS))
