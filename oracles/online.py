@@ -175,7 +175,7 @@ class OnlineStates(OnlineSearch):
             self._rebase()
 
     def _go_on(self, n_samples: int) -> None:
-        """As far as so many samples, of those that are there."""
+        """Decode further, up to so many of the samples that are there."""
         if n_samples <= self.n_samples:
             return
         span = self.first, self.n_samples - self.first, n_samples - self.first

@@ -229,7 +229,7 @@ def _close_runs(table: SegmentTable, positions: Floats, value: Floats, s: int, r
 
 @kernel
 def _forget(value: Floats, first_group: Ints, begin: int, end: int) -> None:
-    """Starts from ``begin`` to ``end - 1`` are out of reach from now on."""
+    """Drop the starts from ``begin`` to ``end - 1``, which are out of reach from now on."""
     for level in range(first_group.size - 1):
         for run in range(begin >> (BITS * level), end >> (BITS * level)):
             value[first_group[level] + run // LANES, run % LANES] = -np.inf

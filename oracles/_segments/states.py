@@ -299,7 +299,7 @@ def _best_start(
 
 @inner(error_model="numpy")
 def _fill_losses(losses: Floats, low: int, t: int, bounds: Ints, weight: float) -> None:
-    """What a segment from s to t adds to the partition loss: ``1 - 2 sum_B |A n B|^2 / |A||B|``."""
+    """Write what a segment from s to t adds to the loss: ``1 - 2 sum_B |A n B|^2 / |A||B|``."""
     g = 0  # the true segment that holds t - 1
     while bounds[g + 1] < t:
         g += 1

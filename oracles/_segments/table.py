@@ -323,7 +323,7 @@ def _fill_lanes(ends: Floats, left: Floats, first_group: Ints, sums: Floats, lan
 
 @inner()
 def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
-    """The prefix sums of the centred samples at the leaves; the last knot fills the last group."""
+    """Write prefix sums of centred samples at the leaves; the last knot fills the last group."""
     T, r = Z.shape
     last = knots.size - 1
     for g in range(last // LANES + 1):
@@ -341,7 +341,7 @@ def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sum
 
 @inner()
 def _add_up(Z: Floats, mean: Floats, running: Floats, sums: Floats) -> None:
-    """The prefix sums of sixteen samples, and those after them."""
+    """Write the prefix sums of sixteen samples, and of those after them."""
     for j in range(mean.size):
         total = running[j]
         level = mean[j]

@@ -87,7 +87,7 @@ class InputData:
         return max(item.window for item in self.items)
 
     def scored(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Let partitions of windows be scored by the samples that were averaged."""
+        """The samples, whose partitions are scored by the samples that windows averaged."""
         if self.window == 1:
             return list(samples)
         fine = [replace(one.fine or one, X=(one.fine or one).X[:, :0]) for one in self.items]

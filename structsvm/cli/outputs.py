@@ -199,7 +199,7 @@ def parts(name: str, labels: Any) -> Answer:
 
 
 def write_file(path: Path, answers: Sequence[Answer]) -> None:
-    """One table of all recordings, or rows of all tables; or the label map of the only image."""
+    """Write one table of all recordings or rows, or the label map of the only image."""
     if answers[0].labels is not None:
         write_atomically(path, label_map(answers[0].labels, path.suffix.lower()))
         return
@@ -215,7 +215,7 @@ def write_file(path: Path, answers: Sequence[Answer]) -> None:
 
 
 def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> None:
-    """A table of each, with columns added; or its label map, and an overlay on the image."""
+    """Write the table of each sample with columns added, or its label map and an overlay."""
     files = iter(places(inputs.problem, folder, inputs.names))
     for item, answer in zip(inputs.items, answers, strict=True):
         path = next(files)

@@ -95,7 +95,7 @@ def run_plot(args: Namespace, terminal: Terminal) -> int:
 def _draw(
     learner: Learner, inputs: InputData, figure: Figure, K: Any, about: dict[str, Any]
 ) -> None:
-    """A recording with its segments, a table with its clusters, or an image with its parts."""
+    """Draw a recording with its segments, a table with its clusters, or an image with its parts."""
     (X,) = inputs.Xs
     (y,) = inputs.ys
     (name,) = inputs.names

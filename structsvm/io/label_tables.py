@@ -110,7 +110,7 @@ class Columns:
 
     @property
     def tiers(self) -> list[str]:
-        """ELAN's text may have a column for the labels of each tier."""
+        """The columns of an ELAN text that hold labels, one for each tier."""
         others = self.others if self.is_elan and not self.label else ()
         return [name for name in others if not name.startswith(OF_ELAN)]
 

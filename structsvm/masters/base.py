@@ -77,7 +77,7 @@ class WorkingSet:
         return len(self._keys)
 
     def _show(self) -> None:
-        """The columns are the part of the room that is in use."""
+        """Let the arrays be the part of the room that is in use."""
         for name, room in self._room.items():
             setattr(self, name, room[: len(self)])
 

@@ -55,7 +55,7 @@ class _Sums:
 
 
 def _spread_in_cones(program: ConicProgram, s_low: Floats, s_high: Floats) -> None:
-    """Bounds of slacks that follow from others of their cone."""
+    """Narrow bounds of slacks by those of others of their cone."""
     for kind, first, size in program.blocks:
         if kind == "soc":
             s_low[first] = max(s_low[first], 0.0)

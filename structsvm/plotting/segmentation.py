@@ -215,7 +215,7 @@ def _drawn(values: NDArray[Any]) -> Floats:
 
 
 def _draw_trace(ax: Axes, lane: int, places: NDArray[Any], values: Floats) -> None:
-    """A line, and dots where a value is between two missing ones, through which no line goes."""
+    """Draw a line, and dots where a value is between two missing ones."""
     there = ~np.isnan(values)
     ink = style.text_color()
     low = float(values.min(initial=np.inf, where=there))
@@ -263,7 +263,7 @@ def _draw_strip(
 
 
 def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges: Floats) -> None:
-    """A bar at each change, as high as it is sure, and the number where there is room.
+    """Draw a bar at each change, as high as it is sure, and the number where there is room.
 
     A rate is drawn as it is, and of margins 1 half as high as the highest.
     """
@@ -288,7 +288,7 @@ def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges:
 
 
 def _draw_ranges(ax: Axes, lane: int, segments: Sequence[Mapping[str, Any]], edges: Floats) -> None:
-    """Where each change may be, and where others may be that are not among them."""
+    """Draw where each change may be, and where changes may be that were not found."""
     for segment in segments:
         if segment.get("from") is not None:
             there = edges[[segment["from"], segment["to"]]]
@@ -299,7 +299,7 @@ def _draw_ranges(ax: Axes, lane: int, segments: Sequence[Mapping[str, Any]], edg
 
 
 def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, style.StateMark]) -> None:
-    """The states that are shown, in the order in which the learner has them, below the axes."""
+    """Name the states below the axes, in the order in which the learner has them."""
     patches = require("matplotlib.patches", "plot", "plotting")
     seen = set(chain.from_iterable(strip.names for strip in strips if strip.has_states)) - {None}
     names = [*(name for name in marks if name in seen), *sorted(seen - marks.keys(), key=str)]

@@ -104,7 +104,7 @@ class Checkpoint:
         return time.monotonic() >= self._written + SECONDS_BETWEEN
 
     def write(self, certificate: Certificate, state: Mapping[str, Any], **after: Any) -> None:
-        """``after``: the oracle calls so far, and whether the run has stalled."""
+        """Write the state of a run; ``after`` has the oracle calls and whether it has stalled."""
         # Labellings are objects of any type: a run that goes on does without those found before.
         arrays = {name: a for name, a in state.items() if not a.dtype.hasobject}
         if certificate.best is not None:

@@ -249,7 +249,7 @@ class Run(CutRun):
         return float(plane.intercepts[0]), plane.slopes[0]
 
     def bound_by(self, offset: float, slope: Floats, size: Floats | None = None) -> None:
-        """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses.
+        """Raise the lower bound by ``offset + <slope, w>``, which is below the hinge losses.
 
         ``size`` (d,): the sum of the magnitudes of the terms of ``slope``, if there are several.
         """

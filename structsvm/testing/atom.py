@@ -117,7 +117,7 @@ def _check_convex(atom: OracleMax, points: Floats, answers: Sequence[Planes]) ->
 
 
 def _check_planes(atom: OracleMax, points: Floats, answers: Sequence[Planes]) -> None:
-    """No plane is above an upper bound of its term, and no domain cuts off a point with a value."""
+    """Check that no plane is above an upper bound of its term, and no domain cuts off a value."""
     largest = [tops(planes, atom.n_terms) for planes in answers]
     inside = np.array([not (planes.groups == NO_SLACK).any() for planes in answers])
     uppers = np.stack([planes.values + planes.slacks for planes in largest])

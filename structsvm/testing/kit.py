@@ -120,7 +120,7 @@ class Kit(Checked):
         self.refuse(f"{method} {did} {what}: raise DataError")
 
     def check_labels(self, data: TrainingSet) -> None:
-        """Partitions become the labels that they are made of, and what is none is refused."""
+        """Check that partitions become their labels again, and that other labels are refused."""
         own = type(self.plugin).read is not PartitionProblem.read
         for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
             labels = self._decoded(i, partition_of_items(truth), sample)
@@ -150,7 +150,7 @@ class Kit(Checked):
         return labels
 
     def check_agreement(self, truths: Sequence[Any]) -> None:
-        """Labels teach something, and the truth agrees best with itself."""
+        """Check that labels teach something, and that the truth agrees best with itself."""
         single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
         agreement = self.plugin.agreement
         check_truths(self.plugin.traits, truths)
@@ -164,7 +164,7 @@ class Kit(Checked):
             )
 
     def check_weights(self, data: TrainingSet) -> None:
-        """A weight of 2 counts as a sample that is there twice."""
+        """Check that a weight of 2 counts as a sample that is there twice."""
         problem = self.plugin
         few = list(range(min(len(data), 2)))
         spaces = []
@@ -185,7 +185,7 @@ class Kit(Checked):
             )
 
     def check_risk(self, risk: Any, metric: str) -> None:
-        """Loss-augmented inference of the samples given."""
+        """Check loss-augmented inference on the samples that were passed."""
         if isinstance(risk, CompositeRisk):
             self._check_composite(risk)
             return
@@ -253,7 +253,7 @@ class Kit(Checked):
     def check_training_samples(
         self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
     ) -> None:
-        """Training samples have the joint features of what they are made of."""
+        """Check that training samples have the joint features of what they are made of."""
         for i, (example, M) in enumerate(zip(samples, truths, strict=True)):
             sample = self.at(i).call("training_sample", example, M)
             y = sample.truth
@@ -318,7 +318,7 @@ class Kit(Checked):
         return members
 
     def _check_tiny(self, items: Sample, family: list[EquivalenceMatrix]) -> None:
-        """Loss-augmented inference against all partitions of a few items."""
+        """Check loss-augmented inference against all partitions of a few items."""
         for scale in (0.3, 1.0, 3.0):
             truth = family[int(self.rng.integers(len(family)))]
             x = items.with_features(scale * self.rng.standard_normal(items.X.shape))

@@ -107,7 +107,7 @@ def _value(checked: Checked, space: WeightSpace, w: Floats) -> float:
 
 
 def _check_forms(checked: Checked, space: WeightSpace, ws: Sequence[Floats]) -> None:
-    """What cvxpy and fast masters minimise is the value, the latter up to a constant."""
+    """Check that cvxpy and fast masters minimise the value, the latter up to a constant."""
     import cvxpy as cp
 
     omega = checked.plugin
@@ -135,7 +135,7 @@ def _check_forms(checked: Checked, space: WeightSpace, ws: Sequence[Floats]) -> 
 def _check_minimum(
     checked: Checked, space: WeightSpace, ws: Sequence[Floats], slope: Floats
 ) -> None:
-    """No weight is below ``minimum``: certificates rest on it."""
+    """Check that no weight is below ``minimum``: certificates rest on it."""
     omega = checked.plugin
     require = checked.require
     scale = omega.max_scale(slope, space)

@@ -178,7 +178,7 @@ class Question(Checked):
         return answer
 
     def compare(self, answer: Argmax, members: Iterable[EquivalenceMatrix]) -> None:
-        """No member of the family that keeps the constraint is better than the answer may say."""
+        """Check that no member of the family keeps the constraint and exceeds the bound."""
         is_exact = answer.quality is Quality.EXACT
         most = answer.value if is_exact else answer.upper_bound
         for M in members if np.isfinite(most) else ():

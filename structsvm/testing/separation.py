@@ -118,7 +118,7 @@ class Asked(Checked):
         return separated
 
     def compare(self, answer: Answer, other: Labelling) -> None:
-        """No labelling is worth more than an answer may say."""
+        """Check that no labelling is worth more than the answer's upper bound."""
         w = answer.w
         slack = answer.separation.slack
         value = answer.labelling.worth(w)
