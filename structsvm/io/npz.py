@@ -22,7 +22,7 @@ from structsvm.io.recording import (
     listed,
 )
 from structsvm.io.table_columns import are_spelled
-from structsvm.messages import said_by
+from structsvm.messages import parameter, said_by
 from structsvm.partial_labels import known_where
 from structsvm.support import archive as storage
 from structsvm.support.archive import write_atomically
@@ -35,7 +35,8 @@ ABOUT_TIME = ("name", "written", "lasting", "day_first", "is_either", "clock", "
 
 def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
     """Read ``X``, ``y`` or ``bkps``, ``features`` and ``time``; anything else is left alone."""
-    read = ("X", "y", "bkps", "features", "time", "about_time")
+    key = options.array
+    read = (key, "y", "bkps", "features", "time", "about_time")
     try:
         with path.open("rb") as file:
             arrays, present = storage.read_npz(file, read, options.max_bytes)
@@ -46,11 +47,13 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
             "damaged, no .npz file, or one with pickled objects, which are never loaded (save "
             "names as text, np.array(list(y), dtype=str)): " + said_by(error, in_a_line=True)
         ) from error
-    X = arrays.get("X", np.empty(0))
+    X = arrays.get(key, np.empty(0))
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "fiub":
         raise DataError(
-            f"expected numbers 'X' (T, P), one row per sample, got {X.dtype} values of shape "
-            f"{X.shape}; it holds {listed(present)}"
+            f"expected numbers {key!r} (T, P), one row per sample, got {X.dtype} values of shape "
+            f"{X.shape}; it holds {listed(present)}: "
+            + parameter("array", "NAME")
+            + " reads another of them"
         )
     T, P = X.shape
     called = np.atleast_1d(arrays.get("features", [f"x{j}" for j in range(P)]))
@@ -58,7 +61,7 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
     if len(features) != P:
         names = counted(len(features), "name")
         columns = counted(P, "column")
-        raise DataError(f"{names} in 'features', X has {columns}")
+        raise DataError(f"{names} in 'features', {key} has {columns}")
     refuse_repeated(features)
     y = _labels(arrays, T, options)
     if y is None and options.need_labels:

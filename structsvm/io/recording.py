@@ -285,6 +285,8 @@ class FileOptions:
     none is given."""
     rate: float | None = None
     """Samples per second of recordings whose times are not in their files."""
+    array: str = "X"
+    """Of ``.npz`` files, the array (T, P) of the samples, such as "probs" of a model of scores."""
     max_bytes: int | None = None
     """What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
     read. By default 256 MiB or 100 times the size of the file, whichever is more."""

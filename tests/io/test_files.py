@@ -169,7 +169,12 @@ class TestBadArchives:
     def test_what_is_not_there(self, tmp_path):
         np.savez(tmp_path / "one.npz", data=X)
         assert "expected numbers 'X' (T, P)" in complaint(tmp_path)
-        assert "it holds 'data'" in complaint(tmp_path)
+        assert "it holds 'data': array='NAME' reads another" in complaint(tmp_path)
+        assert (
+            read_recording(tmp_path / "one.npz", need_labels=False, array="data").X.shape == X.shape
+        )
+        np.savez(tmp_path / "one.npz", X=X, s=1 - X, y=list("aabbba"))
+        assert np.array_equal(read_recording(tmp_path / "one.npz", array="s").X, 1 - X)
         np.savez(tmp_path / "one.npz", X=X)
         assert "no labels, neither 'y' nor 'bkps'; it holds 'X'" in complaint(tmp_path)
 
