@@ -360,7 +360,7 @@ def _partition_of(labels: NDArray[Any], problem: PartitionProblem) -> Equivalenc
 def _evaluate_parts(
     learner: Learner,
     samples: Sequence[Sample],
-    given: Sequence[Any],
+    labels_of_parts: Sequence[Any],
     n_clusters: Counts | str,
     tolerance: int,
     asked: str,
@@ -373,8 +373,8 @@ def _evaluate_parts(
         raise DataError(parameter("split", asked) + f" is for one table, got {len(samples)}")
     problem = learner.problem_
     learned_from = learner.training_data_
-    labels = read_labels(problem, samples, given)
-    data = TrainingSet(problem, samples, labels, np.ones(1), given)
+    labels = read_labels(problem, samples, labels_of_parts)
+    data = TrainingSet(problem, samples, labels, np.ones(1), labels_of_parts)
     again = samples[0].data in learned_from
     if again and len(learned_from) > 1:
         raise DataError(
@@ -384,7 +384,7 @@ def _evaluate_parts(
     if asked == "auto":
         asked = (learner.question_ if again else None) or ROWS
     split = split_samples(asked, data, MOST_PARTS, 0)
-    learned_from.warn_of_new_clusters(given, learner.question_)
+    learned_from.warn_of_new_clusters(labels_of_parts, learner.question_)
     parts = split.held_out
     truths = split.held_out.truths
     seen = None

@@ -159,8 +159,8 @@ class Evaluation:
         unit, clocks = _clocks(times, known)
         errors = dict[str, Floats]()
         scores = dict[str, list[dict[str, float | None]]]()
-        for metric, found in guesses.items():
-            scored = [one.of_scored(M) for one, M in zip(known, found, strict=True)]
+        for metric, partitions in guesses.items():
+            scored = [one.of_scored(M) for one, M in zip(known, partitions, strict=True)]
             pairs = zip(truths, scored, strict=True)
             scores[metric] = rows = [dict(problem.scores(*pair, tolerance)) for pair in pairs]
             if flat:
@@ -187,7 +187,7 @@ class Evaluation:
             for metric, parts in confusions.items()
         }
         fields = {"truths": truths, "guesses": guesses, "errors": errors, "unit": unit}
-        accuracies = {name: found.accuracy for name, found in confusion.items()}
+        accuracies = {name: table.accuracy for name, table in confusion.items()}
         verdict = Verdict.of(
             losses,
             accuracies=accuracies if problem.traits.contiguous else None,

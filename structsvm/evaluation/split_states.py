@@ -91,13 +91,13 @@ def _without(
     """The training set of some recordings in which a state has no labels."""
     which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
     rest = data.at(which)
-    labels_given = [*rest.given]
+    rest_labels = [*rest.given]
     labels = [*rest.labels]
     for k, i in enumerate(which.tolist()):
         hidden = names[i] == state
         if hidden.any():
-            labels_given[k] = y = label_values(data.given[i]).astype(object)
+            rest_labels[k] = y = label_values(data.given[i]).astype(object)
             y[hidden] = None
             constraint = PartialLabels(y).constraint(y.size, contiguous=True)
             labels[k] = Known(y.size, constraint, None, contiguous=True)
-    return replace(rest, given=labels_given, labels=labels)
+    return replace(rest, given=rest_labels, labels=labels)

@@ -312,12 +312,12 @@ class _Composition(RecordingTransformer):
         held_out = self._fit_stages("fit_held_out", Xs, ys, groups)
         names = [name for name, _ in self.stages_]
         of_stages: dict[tuple[int, ...], Self] = {}  # one for each fold
-        held_out_stages: list[RecordingTransformer] = []
+        stages_of_folds: list[RecordingTransformer] = []
         for transformers in zip(*held_out, strict=True):
             own = of_stages.setdefault(tuple(map(id, transformers)), copy(self))
             own.stages_ = list(zip(names, transformers, strict=True))
-            held_out_stages.append(own)
-        return held_out_stages
+            stages_of_folds.append(own)
+        return stages_of_folds
 
     def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
         """What each stage returns that is fitted by one of its three methods."""

@@ -62,8 +62,8 @@ class HeldOut:
                 folded = in_folds(train, split.fold[others[data.weights > 0]], FEWEST_INNER)
             folds.append(Fold(k, train, split.test_set(k), folded))
         tasks = tasks_of(settings, candidates, split.whole)
-        found, untried = trials_of(tasks, folds, clock, saved)
-        tried = {c: found[c] for c in candidates if c in found}
+        tried_here, untried = trials_of(tasks, folds, clock, saved)
+        tried = {c: tried_here[c] for c in candidates if c in tried_here}
         N = len(split.held_out)
         traits = split.held_out.problem.traits
         both = np.empty((N, len(tried), 2))

@@ -78,8 +78,8 @@ def names_in(group: str) -> list[str]:
 
 def problem_class(name: str) -> type[PartitionProblem]:
     """The problem that is declared under a name."""
-    found: type[PartitionProblem] = plugin_class(PROBLEMS, name)
-    return found
+    cls: type[PartitionProblem] = plugin_class(PROBLEMS, name)
+    return cls
 
 
 def plugin_class(group: str, name: str) -> Any:
@@ -90,8 +90,8 @@ def plugin_class(group: str, name: str) -> Any:
     every = entry_points(group=group)
     points = {point.value: point for point in every if point.name == name}
     if not points:
-        known = ", ".join(sorted({point.name for point in every})) or "none"
-        raise PluginError(f"no {what} is called {name!r}; installed are {known}")
+        names = ", ".join(sorted({point.name for point in every})) or "none"
+        raise PluginError(f"no {what} is called {name!r}; installed are {names}")
     if len(points) > 1:
         claims = " and ".join(f"{p.value} of {_distribution(p)}" for p in points.values())
         raise PluginError(f"two distributions declare a {what} {name!r}: {claims}; remove one")
@@ -114,20 +114,20 @@ def problem_name(problem: PartitionProblem | Problem) -> str:
 
 def plugins(group: str) -> list[Plugin]:
     """Everything declared in a group, by name; what cannot be used says why."""
-    found = []
+    listed = []
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
         declared = point.name, point.value, _distribution(point)
         try:
             cls = _load(group, point)
             settings = _settings(cls)
         except PluginError as error:
-            found.append(Plugin(*declared, error=str(error)))
+            listed.append(Plugin(*declared, error=str(error)))
             continue
         summary = (inspect.getdoc(cls) or "").partition("\n")[0]
         if summary.startswith(f"{cls.__name__}("):  # dataclass has written it for want of another
             summary = "It has no docstring."
-        found.append(Plugin(*declared, summary, settings))
-    return found
+        listed.append(Plugin(*declared, summary, settings))
+    return listed
 
 
 def setting_groups(cls: Any) -> dict[str, type]:
@@ -140,23 +140,23 @@ def _load(group: str, point: EntryPoint) -> Any:
     called = f"{WHAT[group]} {point.name!r} ({point.value})"
     contract = _contract(group)
     try:
-        found: object = point.load()
+        loaded: object = point.load()
     except (Exception, SystemExit) as error:  # a script ends the program when it is imported
         said = f"{type(error).__name__}: {error}"
         raise PluginError(f"{called} cannot be loaded: {said}") from error
-    fault = _fault(found, contract, needs_fields=group not in (ORACLES, SOLVERS))
+    fault = _fault(loaded, contract, needs_fields=group not in (ORACLES, SOLVERS))
     if fault is not None:
         raise PluginError(f"{called}{fault}")
-    return found
+    return loaded
 
 
-def _fault(found: object, contract: type, needs_fields: bool) -> str | None:
+def _fault(loaded: object, contract: type, needs_fields: bool) -> str | None:
     """Why an object that was loaded is no class to be used; None if it is one."""
-    if not (isinstance(found, type) and issubclass(found, contract)):
+    if not (isinstance(loaded, type) and issubclass(loaded, contract)):
         return f" is no {contract.__name__}"
-    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+    if missing := sorted(getattr(loaded, "__abstractmethods__", ())):
         return f" lacks {', '.join(missing)}: define them as in {contract.__name__}"
-    parameters = getattr(found, "__dataclass_params__", None)
+    parameters = getattr(loaded, "__dataclass_params__", None)
     frozen = getattr(parameters, "frozen", False) or not needs_fields
     return None if frozen else " must be a frozen dataclass"
 
@@ -174,19 +174,19 @@ def _contract(group: str) -> type:
 
 def _settings(cls: Any) -> dict[str, Any]:
     """The default of every setting; None for one that has to be given."""
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for one in fields(cls) if hasattr(cls, "__dataclass_fields__") else ():
         if not one.init:
             continue
         if one.default_factory is MISSING:
-            found[one.name] = None if one.default is MISSING else one.default
+            defaults[one.name] = None if one.default is MISSING else one.default
             continue
         try:
-            found[one.name] = one.default_factory()
+            defaults[one.name] = one.default_factory()
         except Exception as error:  # whatever a function of a plugin raises
             said = f"the default of {one.name} raised {type(error).__name__}: {error}"
             raise PluginError(f"{cls.__qualname__}: {said}") from error
-    return found
+    return defaults
 
 
 def _distribution(point: EntryPoint) -> str:
