@@ -115,7 +115,7 @@ class Ranking:
             notes.append("use-else")
         if self.accuracies and not is_named:
             notes.append("use-for-names")
-        if not self.beats_blind:
+        if not self.beats_blind and self.losses[first] > EQUAL_LOSSES:
             notes.append("blind-less")
         about = {
             "method": called(first),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cases import cases
 
+from structsvm.data.words import RECORDINGS
 from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import LEARNED, Contrast, chosen
 from structsvm.evaluation.sentences import ANSWERS, baseline_in_words
@@ -172,6 +173,8 @@ def test_what_is_right_everywhere_is_not_taken_for_blind(level):
     losses = {LEARNED: np.full(6, level), "fixed-times": np.full(6, level), FRAMES: 1 + NOISE}
     ranking = Ranking.of(losses, np.ones(6), {}, True, None)
     assert ranking.order[0] == (FRAMES if level else LEARNED)
+    said = ranking.sentence(RECORDINGS, "loss", "the learned metric")
+    assert ("look for the cause" in said) == bool(level)
 
 
 @pytest.mark.parametrize("blind", sorted(BLIND))
