@@ -20,8 +20,6 @@ from structsvm.support.arrays import Floats
 from structsvm.support.checks import finite
 from structsvm.support.tables import ShortTable
 
-__all__ = ["StructuredEvaluation"]
-
 
 @dataclass(frozen=True, repr=False)
 class StructuredEvaluation:
