@@ -28,7 +28,7 @@ from structsvm.features import Columns
 LEVELS = (0.8, 0.9, 0.95)
 FEWEST_GROUPS = 5
 METHODS: Mapping[str, Callable[[], Any]] = {
-    "metric (OLDA)": lambda: MetricLearner(metric="olda"),
+    "metric (OLDA)": lambda: MetricLearner(metric="olda", random_state=0),
     "states (linear)": lambda: StateSegmenter(["lda"], Columns(), standardize=None),
 }
 
