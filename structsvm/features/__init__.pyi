@@ -1,7 +1,7 @@
-from structsvm.features.base import Chain as Chain
 from structsvm.features.base import RecordingTransformer as RecordingTransformer
-from structsvm.features.base import Union as Union
 from structsvm.features.components import Components as Components
+from structsvm.features.composition import Chain as Chain
+from structsvm.features.composition import Union as Union
 from structsvm.features.context import Columns as Columns
 from structsvm.features.context import Deviations as Deviations
 from structsvm.features.context import Lags as Lags

@@ -16,7 +16,8 @@ from structsvm.data.labels import UNKNOWN
 from structsvm.data.missing import filled
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError
-from structsvm.features.base import RecordingTransformer, Union
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.composition import Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.frames import FrameModel, States
 from structsvm.features.scores import begins_of

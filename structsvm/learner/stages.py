@@ -20,7 +20,8 @@ from structsvm.data.standardize import Standardizer, centred
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
 from structsvm.features import RecordingTransformer
-from structsvm.features.base import EVERYTHING, Reach, check_features, stages_of
+from structsvm.features.base import EVERYTHING, Reach, check_features
+from structsvm.features.composition import stages_of
 from structsvm.features.frames import FrameModel, mean_probabilities
 from structsvm.features.scores import NamedScores
 from structsvm.learner.memory import learn_in_memory

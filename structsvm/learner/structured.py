@@ -14,8 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.per_sample import check_weights
-from structsvm.errors import DataError, PluginError, SettingsError, warn
-from structsvm.learner.alternation import Alternated, alternate
+from structsvm.errors import DataError, SettingsError, warn
 from structsvm.learner.completing import warn_of_full_alone
 from structsvm.learner.fitting import (
     NOT_RESUMED,
@@ -27,22 +26,23 @@ from structsvm.learner.fitting import (
 )
 from structsvm.learner.labellings import WORDS, Samples, read_labelled, read_samples
 from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.open_labellings import alternated, open_labellings, start_of_open
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
 from structsvm.messages import nth, parameter
 from structsvm.parallel.base import Backend
 from structsvm.parallel.by_name import backend_from
-from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, Risk
+from structsvm.problem import Problem, RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.separation import check_loss
 from structsvm.status import Solution, Status
-from structsvm.support.arrays import Bools, Floats
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import read_only, refuse_below, shown
-from structsvm.support.codec import difference, refuse_unstored
-from structsvm.support.contract import asked, raise_wrong
+from structsvm.support.codec import refuse_unstored
+from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage
 from structsvm.support.tables import refuse_other_columns
@@ -183,14 +183,14 @@ class StructuredSVM(ProblemParameters):
         solver, backend = self._solver_and_backend()
         refuse_below(0, "max_rounds", max_rounds)
         data = read_labelled(X, y, sample_weight)
-        is_open = _open(self.problem, data.ys)
+        is_open = open_labellings(self.problem, data.ys)
         if is_open.any() and resume is not None:
             raise SettingsError(NOT_RESUMED)
         full = data if is_open.all() else data.at(np.flatnonzero(~is_open))
         risk = self._risk(full)
-        alternated = None
+        completed = None
         problem = risk.problem
-        start = _start_of_open(problem, max_rounds) if is_open.all() else None
+        start = start_of_open(problem, max_rounds) if is_open.all() else None
         solve = partial(solver.solve, callback=callback, backend=backend)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
             solution = None if start is not None else solve(risk, resume=resume)
@@ -198,14 +198,14 @@ class StructuredSVM(ProblemParameters):
             is_cut = solution is not None and solution.status is Status.INTERRUPTED
             if first is not None and is_open.any() and max_rounds > 0 and not is_cut:
                 try:
-                    alternated = _alternated(risk, data, is_open, solve, first, max_rounds)
-                    solution = alternated.solution
+                    completed = alternated(risk, data, is_open, solve, first, max_rounds)
+                    solution = completed.solution
                 except KeyboardInterrupt:
                     if solution is None:
                         raise
                     warn_of_full_alone()
             assert solution is not None
-            self.problem_, self.solution_, self.alternated_ = problem, solution, alternated
+            self.problem_, self.solution_, self.alternated_ = problem, solution, completed
         self.n_iter_ = solution.n_iter
         self.converged_ = solution.status.converged
         self.interrupted_ = solution.status is Status.INTERRUPTED
@@ -223,7 +223,7 @@ class StructuredSVM(ProblemParameters):
                 + parameter("lam", self.lam),
             )
         if solution.status is Status.OPTIMAL:
-            learned = full if alternated is None else replace(data, ys=list(alternated.labels))
+            learned = full if completed is None else replace(data, ys=list(completed.labels))
             _check_inference(problem, learned, solution.w)
         return self
 
@@ -323,75 +323,6 @@ def losses_of(problem: Problem, truths: Sequence[Any], guesses: Sequence[Any]) -
     return found
 
 
-def start_of(problem: Problem) -> Floats | None:
-    """The weight that needs no learning, if the problem has one, in its cone."""
-    with asked(problem, "start"):
-        w = problem.start()
-    if w is None:
-        return None
-    space = problem.weight_space()
-    fits = isinstance(w, np.ndarray) and w.dtype.kind in "fi" and w.shape == (space.dim,)
-    if not (fits and np.isfinite(w).all() and np.allclose(space.project(w * 1.0), w)):
-        raise_wrong(problem, "start", w, f"a finite weight ({space.dim},) in its cone, or None")
-    return np.array(w, dtype=np.float64)
-
-
-def _start_of_open(problem: Problem, max_rounds: int) -> Floats:
-    """The weight that completes labellings of which none is known in full."""
-    w = start_of(problem)
-    if w is None or not max_rounds:
-        way = f"define {type(problem).__name__}.start" if w is None else "allow some rounds"
-        raise DataError(
-            "every labelling is known in part only: label one sample in full, at least, for "
-            f"learning to begin with, or {way}"
-        )
-    return w
-
-
-def _open(problem: Problem, ys: Sequence[Any]) -> Bools:
-    """Of which samples the labelling is known in part only, (N,)."""
-    found = np.zeros(len(ys), dtype=np.bool_)
-    if isinstance(problem, CompletableProblem):
-        for i, y in enumerate(ys):
-            with asked(problem, "is_complete", nth("sample", i)):
-                found[i] = not problem.is_complete(y)
-    return found
-
-
-def _alternated(
-    risk: RegularizedRisk,
-    data: Samples,
-    is_open: Bools,
-    solve: Callable[[Risk], Solution],
-    w: Floats,
-    max_rounds: int,
-) -> Alternated:
-    """Learn from the completions that a weight prefers, and from those of what was learned."""
-
-    def risk_of(ys: Sequence[Any]) -> RegularizedRisk:
-        return replace(risk, xs=data.xs, ys=list(ys), sample_weight=data.weights)
-
-    complete = partial(_completed, risk.problem, data, is_open)
-    return alternate(
-        complete, risk_of, solve, complete(w), w, max_rounds, lambda a, b: difference(a, b) is None
-    )
-
-
-def _completed(problem: Problem, data: Samples, is_open: Bools, w: Floats) -> list[Any]:
-    assert isinstance(problem, CompletableProblem)
-    found = list(data.ys)
-    for i in np.flatnonzero(is_open).tolist():
-        with asked(problem, "complete", nth("sample", i)):
-            found[i] = problem.complete(w, data.xs[i], data.ys[i])
-        if not problem.is_complete(found[i]):
-            raise PluginError(
-                nth("sample", i)
-                + f": {type(problem).__name__}.complete returned {shown(found[i])}, "
-                "which is_complete says is not complete"
-            )
-    return found
-
-
 def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
     """Warn where ``predict`` finds less than the score of the true labelling."""
     name = f"{type(problem).__name__}.predict"
@@ -456,7 +387,7 @@ def risk_of(
         return FitState.of(settings, data).risk
     learner._solver_and_backend()
     labelled = read_labelled(X, y, sample_weight)
-    is_open = _open(learner.problem, labelled.ys)
+    is_open = open_labellings(learner.problem, labelled.ys)
     if is_open.any():
         raise DataError(
             "the labelling of "

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from structsvm.data.labels import unknown_labels
-from structsvm.features.base import Union
+from structsvm.features.composition import Union
 from structsvm.features.context import Columns
 from structsvm.features.scores import FEWEST_SCORED, RegionScores
 from structsvm.learner.menu import Menu

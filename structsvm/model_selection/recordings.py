@@ -8,8 +8,9 @@ from typing import Any
 from sklearn.base import clone
 
 from structsvm.data.labels import labels_of_items, unknown_labels
-from structsvm.features.base import Chain, RecordingTransformer, Union
+from structsvm.features.base import RecordingTransformer
 from structsvm.features.components import Components
+from structsvm.features.composition import Chain, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.hermite import HermiteMoments
 from structsvm.features.scores import FEWEST_SCORED, BoundaryScores, StateScores
