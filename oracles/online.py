@@ -12,6 +12,8 @@ from typing import Self
 
 import numpy as np
 
+from structsvm.data.missing import LARGEST_VALUE
+from structsvm.errors import OracleError
 from structsvm.oracles._segments.running_changes import RunningMeans, pass_changes
 from structsvm.oracles._segments.running_states import (
     Running,
@@ -23,8 +25,8 @@ from structsvm.oracles._segments.running_states import (
 )
 from structsvm.oracles._segments.tree import BEFORE, START, STATE, kept, path_to
 from structsvm.oracles.state_score import StateScore
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import read_only
+from structsvm.support.arrays import Floats, Ints, all_within
+from structsvm.support.checks import is_number, is_whole, read_only, refuse_unless, shown
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import uninterrupted
 
@@ -32,6 +34,9 @@ NOT_BARRED = (0, -1)
 
 REBASED = 2**16
 """Samples after which sums are begun anew, so that they keep their digits however long it takes."""
+
+LARGEST_COUNT = 2**20
+"""Columns, and segments that may be running, for which there is memory."""
 
 Segment = tuple[int, int]
 """Where a segment begins, and the number of its state; 0 where there are no states."""
@@ -50,6 +55,7 @@ class OnlineSearch(ABC):
     [(0, 0), (2, 0)]
     """
 
+    n_columns: int
     n_samples = 0
     n_thinned = 0
     """How often segments were left out that might have been the best; 0 for an exact search."""
@@ -60,9 +66,36 @@ class OnlineSearch(ABC):
     settled: list[Segment]
     """Segments of every path that may still be the best, but for the last one of these."""
 
-    @abstractmethod
     def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
-        """Go on by samples, (n, C); no segment begins from ``barred[0]`` to ``barred[1]``."""
+        """Go on by samples, (n, C); no segment begins from ``barred[0]`` to ``barred[1]``.
+
+        Raises
+        ------
+        OracleError
+            For samples of another width, or that hold what is no number; minus infinity is what is
+            forbidden to a state.
+        """
+        try:
+            samples = read_only(np.array(rows, dtype=np.float64, order="C"))
+            first, last = map(int, barred)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise OracleError(f"a search goes on by samples and a range: {error}") from error
+        if samples.ndim != 2 or samples.shape[1] != self.n_columns:
+            raise OracleError(f"expected samples (n, {self.n_columns}), got {samples.shape}")
+        if not all_within(self._numbers(samples), LARGEST_VALUE):
+            raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
+        if len(samples):
+            limit = np.iinfo(np.int64).max
+            self._push(samples, (max(first, -1), min(last, limit)))
+
+    @hook
+    def _numbers(self, rows: Floats) -> Floats:
+        """What has to be numbers of samples."""
+        return rows
+
+    @abstractmethod
+    def _push(self, rows: Floats, barred: tuple[int, int]) -> None:
+        """Go on by samples that were checked."""
 
     @abstractmethod
     def ended(self) -> Self:
@@ -136,8 +169,11 @@ class OnlineStates(OnlineSearch):
     """
 
     def __init__(self, score: StateScore, lengths: Floats | None = None) -> None:
+        if not isinstance(score, StateScore):
+            raise OracleError(f"expected a StateScore, got {shown(score)}")
         self.settled = []
         C, columns = score.lengths.shape
+        self.n_columns = C
         self.score = score
         self.whole = np.zeros((C, 0)) if lengths is None else lengths
         self.rules = StateRules(
@@ -160,10 +196,13 @@ class OnlineStates(OnlineSearch):
         self.gone = 0.0
         """What was taken from all sums."""
 
-    def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
+    def _numbers(self, rows: Floats) -> Floats:
+        return np.where(np.isneginf(rows), 0.0, rows)
+
+    def _push(self, rows: Floats, barred: tuple[int, int]) -> None:
         self.rows = np.vstack([self.rows, rows])
-        plain = np.where(np.isneginf(rows), 0.0, rows)
-        totals = np.cumsum(np.vstack([self.totals[:, -1], plain]), axis=0)[1:].T
+        numbers = self._numbers(rows)
+        totals = np.cumsum(np.vstack([self.totals[:, -1], numbers]), axis=0)[1:].T
         self.totals = np.hstack([self.totals, totals])
         self.barred = barred
         self._go_on(self.first + len(self.rows) - self.after)
@@ -253,7 +292,15 @@ class OnlineChanges(OnlineSearch):
     """
 
     def __init__(self, n_columns: int, price: float, max_candidates: int = 256) -> None:
+        fits = is_whole(n_columns) and 0 <= n_columns <= LARGEST_COUNT
+        refuse_unless(fits, "n_columns", f"an integer from 0 to {LARGEST_COUNT}", n_columns)
+        fits = is_whole(max_candidates) and 2 <= max_candidates <= LARGEST_COUNT
+        wanted = f"an integer from 2 to {LARGEST_COUNT}"
+        refuse_unless(fits, "max_candidates", wanted, max_candidates)
+        fits = is_number(price) and 0 <= price <= LARGEST_VALUE
+        refuse_unless(fits, "price", f"a number from 0 to {LARGEST_VALUE:g}", price)
         self.settled = []
+        self.n_columns = n_columns
         self.price = price
         n = max_candidates
         starts, rows = np.zeros((2, n), dtype=np.int64)
@@ -267,12 +314,9 @@ class OnlineChanges(OnlineSearch):
         self.row = -1
         self.gone = 0.0
 
-    def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
-        if not len(rows):
-            return
-        samples = read_only(np.ascontiguousarray(rows, dtype=np.float64))
+    def _push(self, rows: Floats, barred: tuple[int, int]) -> None:
         self.size, self.tree, self.n_rows, self.best, self.row, n_thinned = _pass_changes(
-            *(self.running, self.size, self.tree, self.n_rows, samples),
+            *(self.running, self.size, self.tree, self.n_rows, rows),
             *(self.n_samples, self.price, barred),
         )
         self.n_samples += len(rows)
@@ -292,7 +336,7 @@ class OnlineChanges(OnlineSearch):
         return found
 
     def loss(self) -> float:
-        return (self.best + self.gone) / self.price
+        return (self.best + self.gone) / (self.price or 1.0)
 
     def _last_row(self) -> int:
         return self.row

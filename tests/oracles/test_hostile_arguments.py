@@ -33,6 +33,7 @@ from structsvm.oracles import (
     losses_with,
     state_margins,
 )
+from structsvm.oracles.online import OnlineChanges, OnlineStates
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, Region, TraceObjective
 from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.support.arrays import Stack
@@ -113,6 +114,15 @@ for name, oracle in ORACLES.items():
     }
     if name not in ("spectral", "semidefinite"):
         CALLS[f"{kind}.loss_curve {name}"] = (oracle.loss_curve, curve)
+
+
+def loss_after(search, rows=Z, barred=(2, 4)):
+    """What is found as samples come, which is looked at after each push."""
+    search.push(rows, barred)
+    search.settle()
+    return search.ended().loss() + sum(start for start, _ in search.segments())
+
+
 LONG = {"Z": np.repeat(Z, 120, axis=0), "prices": PRICES}
 CALLS |= {
     "SequentialOracle.count_path": (SequentialOracle().count_path, {"Z": Z, "most": 3}),
@@ -120,6 +130,22 @@ CALLS |= {
     "ClusteringOracle.maximize_from": (
         ClusteringOracle(n_init=2).maximize_from,
         {"objective": OBJECTIVE, "starts": [STATES], "constraint": Constraint(3)},
+    ),
+    "SequentialOracle.online": (
+        lambda **given: loss_after(SequentialOracle().online(**given)),
+        {"n_columns": R, "price": 0.5, "max_candidates": 4},
+    ),
+    "OnlineChanges.push": (
+        lambda **given: loss_after(OnlineChanges(R, 0.5), **given),
+        {"rows": Z, "barred": (2, 4)},
+    ),
+    "OnlineStates": (
+        lambda score: loss_after(OnlineStates(score), score.samples),
+        {"score": PLAIN},
+    ),
+    "OnlineStates.push": (
+        lambda **given: loss_after(OnlineStates(PLAIN), **given),
+        {"rows": X, "barred": (2, 4)},
     ),
     "SemidefiniteOracle.relax": (
         SemidefiniteOracle().relax,
@@ -134,7 +160,7 @@ BEYOND = {
     ),
     *(
         f"{kind}.{name}"
-        for kind, name in product(structsvm.oracles.__all__, ("relaxed", "verified"))
+        for kind, name in product(structsvm.oracles.__all__, ("relaxed", "verified", "online"))
     ),
     *(
         f"{kind}.verified_{name}"
@@ -183,6 +209,8 @@ HOSTILE = {
         *(Stack(rows, STACK.first) for rows in (STACK.rows.astype(int), np.zeros((2 * T, 0)))),
         *(Stack(rows, STACK.first) for rows in (STACK.rows[:-1], STACK.rows.tolist(), None)),
     ),
+    "rows": (HOLES, Z[:, :1], X.T, np.full((T, R), 1e200), np.full((T, R), -np.inf), Z.tolist()),
+    "barred": ((0, 10**30), (-(10**30), 3), (5, 2), (0.5, 4), ("a", 2), (np.nan, 2), (1, 2, 3)),
     "price": (1e149, 1e151, np.array([0.5])),
     "Z": (HOLES, np.full((T, R), 1e200), Z[:1], Z.astype(int), Z.T[::-1].T, Z.tolist()),
     "truth": (

@@ -186,7 +186,7 @@ def test_a_lower_bound_is_below_the_exact_dual_value_of_any_multipliers(offset, 
 
 def test_the_bound_of_a_plane_holds_for_every_slope_within_rounding(rng):
     """Full matrices too, for errors of the size of rounding made 1e9 times larger by the size."""
-    from structsvm.masters.bounds import ROUNDING
+    from structsvm.masters.bounds import ROUNDING_OF_SUMS
     from structsvm.problem import Regularized
     from structsvm.regularizers import Separable
     from structsvm.weights import PSD, Free, Nonnegative, Product
@@ -201,10 +201,10 @@ def test_the_bound_of_a_plane_holds_for_every_slope_within_rounding(rng):
         for _ in range(200):
             slope = rng.normal(size=space.dim)
             size = np.abs(rng.normal(size=space.dim))
-            huge = size / ROUNDING * 0.1
+            huge = size / ROUNDING_OF_SUMS * 0.1
             bound, _ = plane_bound(risk, 0.5, slope, np.inf, huge)
             for _ in range(5):
-                error = ROUNDING * huge * rng.uniform(-1, 1, size=space.dim)
+                error = ROUNDING_OF_SUMS * huge * rng.uniform(-1, 1, size=space.dim)
                 true, _ = plane_bound(risk, 0.5, slope + error, np.inf)
                 assert bound <= true
 
