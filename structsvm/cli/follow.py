@@ -51,7 +51,9 @@ def follow(learner: Learner, args: Namespace, terminal: Terminal) -> int:
     _tell(stream.end(), terminal)
     terminal.note(f"{counted(stream.n_samples, 'sample')}, and no more")
     if not stream.exact:
-        terminal.note("so long without a change that not every place of one was kept in mind")
+        terminal.note(
+            "not exact: so long without a change that older candidates for one were thinned"
+        )
     return 0
 
 

@@ -133,11 +133,11 @@ def learner_of(
         other = typed is not None and method != "metric"
         refuse_if(other, f"--{name} is of --method metric, and {method} has none: leave it out")
     features = typed_features(request, problem)
-    refuse_if(
-        not learner_named(method, problem).suits(problem),
-        f"--method {method} is not for {request.problem}: its methods are "
-        + ", ".join(name for name in LEARNERS if learner_named(name, problem).suits(problem)),
-    )
+    if not learner_named(method, problem).suits(problem):
+        suited = [name for name in LEARNERS if learner_named(name, problem).suits(problem)]
+        raise SettingsError(
+            f"--method {method} is not for {request.problem}: its methods are {', '.join(suited)}"
+        )
     learner = learner_named(
         method,
         problem,
