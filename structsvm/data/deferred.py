@@ -211,7 +211,7 @@ def apply_all(Xs: Sequence[Data], step: Step, n_features: int | None = None) -> 
     if any(isinstance(X, Deferred) for X in Xs):
         return [apply(X, step, n_features) for X in Xs]
     parts = [Xs[a:b] for a, b in batches_of([X.shape[0] for X in Xs])]
-    return list(chain.from_iterable(spread("", _apply_in_stack, parts, step)))
+    return list(chain.from_iterable(spread("", _apply_to_part, parts, step)))
 
 
 def map_arrays(
@@ -243,11 +243,16 @@ def _in_batches(
     return spread(words if on_demand else "", task, parts, function)
 
 
-def _apply_in_stack(Xs: Sequence[Floats], step: Step) -> list[Floats]:
+def apply_in_stack(Xs: Stack, step: Step) -> Stack:
+    """What a step makes of each of the arrays, which may change."""
     of_stack: Callable[[Stack], Stack] | None = getattr(step, "of_stack", None)
-    if len(Xs) < 2 or of_stack is None:
+    return Stack.of([step(X) for X in Xs.arrays()]) if of_stack is None else of_stack(Xs)
+
+
+def _apply_to_part(Xs: Sequence[Floats], step: Step) -> list[Floats]:
+    if len(Xs) < 2 or not hasattr(step, "of_stack"):
         return [step(X) for X in Xs]
-    return of_stack(Stack.of(Xs)).arrays()
+    return apply_in_stack(Stack.of(Xs), step).arrays()
 
 
 def _map_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) -> list[Any]:

@@ -69,15 +69,15 @@ def _decode_part(
 ) -> list[Found]:
     """Partition neighbouring samples, wherever that is done."""
     (first, samples, counts, constraints), (problem, model, step) = part, how
-    samples = samples if step is None else apply_to_samples(samples, step)
     nothing_asked = all(K is None for K in counts) and all(
         one is UNCONSTRAINED for one in constraints
     )
     if nothing_asked:
         with among(range(first, first + len(samples))):
-            together = model.partition_together(problem, samples)
+            together = model.partition_together(problem, samples, step)
         if together is not None:
             return together
+    samples = samples if step is None else apply_to_samples(samples, step)
     found = []
     for i, (sample, K, rule) in enumerate(zip(samples, counts, constraints, strict=True), first):
         with asked(problem, "partition", partial(problem.traits.words.numbered, i)):

@@ -10,7 +10,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.deferred import Data, apply_all, batches_of, in_memory, map_arrays
+from structsvm.data.deferred import (
+    Data,
+    Step,
+    apply_all,
+    apply_in_stack,
+    batches_of,
+    in_memory,
+    map_arrays,
+)
 from structsvm.data.missing import LARGEST_VALUE, means
 from structsvm.data.sample import Sample
 from structsvm.data.standardize import centre, centred
@@ -73,7 +81,9 @@ class Metric(Model):
         """The best partition in the metric."""
         return Found(problem.partition(sample, self, n_clusters, constraint))
 
-    def partition_together(self, problem: Any, samples: Sequence[Sample]) -> list[Found] | None:
+    def partition_together(
+        self, problem: Any, samples: Sequence[Sample], step: Step | None = None
+    ) -> list[Found] | None:
         """The best partitions at the price, where one oracle answers many questions at once."""
         if self.price is None or is_replaced(problem, "partition"):
             return None  # some problems that search otherwise have no decoder
@@ -81,6 +91,8 @@ class Metric(Model):
         if oracle is None or not is_replaced(oracle, "maximize_each"):
             return None
         Xs = Stack.of([sample.X for sample in samples])
+        if step is not None:
+            Xs = apply_in_stack(Xs, step)
         centre(Xs)
         Zs = self._in_metric.of_stack(Xs)
         if not all_within(Zs.rows, LARGEST_VALUE):

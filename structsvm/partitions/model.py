@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from structsvm.data.deferred import Step
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.constraint import Constraint
@@ -70,8 +71,13 @@ class Model(ABC):
         """The best partition of a prepared sample, into ``n_clusters`` parts if that is given."""
 
     @hook
-    def partition_together(self, problem: Any, samples: Sequence[Sample]) -> list[Found] | None:
-        """The same for samples of which nothing is known, where that is quicker; else None."""
+    def partition_together(
+        self, problem: Any, samples: Sequence[Sample], step: Step | None = None
+    ) -> list[Found] | None:
+        """The same for samples of which nothing is known, where that is quicker; else None.
+
+        ``step`` is what is left to be done to each of them.
+        """
         return None
 
     @property

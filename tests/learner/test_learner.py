@@ -222,6 +222,10 @@ def test_many_recordings_are_partitioned_as_each_alone(rng):
     alone = [model.partition(learner.problem_, x, None, UNCONSTRAINED).partition for x in samples]
     assert together == [M.breakpoints for M in alone]
     assert [one.partition for one in model.partition_together(learner.problem_, samples)] == alone
+    given = measured(learner, Xs)
+    found = model.partition_together(learner.problem_, given, learner.inputs_.step)
+    assert [one.partition for one in found] == alone
+    assert all(np.array_equal(x.X, X) for x, X in zip(given, Xs, strict=True))
 
 
 def test_a_problem_that_partitions_by_itself_is_asked_for_each_recording(rng):
