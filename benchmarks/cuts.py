@@ -109,8 +109,8 @@ def cut(learner: MetricLearner) -> tuple[list[Goal], dict[str, list[tuple[int, f
 
 
 def _segmented(problem: NormalizedCut, metric: Metric, image: np.ndarray) -> np.ndarray:
-    (sample,), _ = problem.read(image)
-    return problem.decode(problem.partition(sample, metric, 2), sample)
+    (instance,), _ = problem.read(image)
+    return problem.decode(problem.partition(instance, metric, 2), instance)
 
 
 def draw(curves: dict[str, list[tuple[int, float]]]) -> None:

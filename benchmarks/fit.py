@@ -106,12 +106,12 @@ def calibration() -> list[Goal]:
     """The part of a fit in which penalties are calibrated."""
     data = recordings(400, 200, 10)
     learner = fitted("diagonal", data)
-    samples = prepare(learner, data[0])
+    instances = prepare(learner, data[0])
     truths = encode(learner, *data)
 
     def twice() -> None:
         for factor in (np.eye(10), learner.metric_.factor):
-            learner.problem_.calibrate(factor, Examples(samples, truths))
+            learner.problem_.calibrate(factor, Examples(instances, truths))
 
     calibrated, whole = cpu_seconds_in_turns(twice, partial(fitted, "diagonal", data), repeats=3)
     name = "calibration, N = 400, T = 200, P = 10 diagonal | the fit"

@@ -151,7 +151,7 @@ def constants(client: Any) -> list[Goal]:
     held = [(x.read(), y)]
     made, checked, prepared, searched = cpu_seconds_in_turns(
         lambda: data[0],
-        read.samples[0].data.origin.read,
+        read.instances[0].data.origin.read,
         x.data.then(np.asarray).make,
         lambda: list(risk.problem.separate_all(risk.start, held)),
     )

@@ -209,7 +209,7 @@ def with_dlib(epsilon: float) -> Learn:
         scale = 1 / np.sqrt(omega.curvature)
 
         class Structural:
-            num_samples = risk.n_samples
+            num_samples = risk.n_instances
             num_dimensions = risk.space.dim
             C = float(risk.sample_weight.sum())
             max_cache_size = 5

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 from structsvm import ChangePoint, Solution
 from structsvm.datasets import relevant_changes
 from structsvm.parallel import Auto, Backend, Dask, Processes, Serial, Threads
-from structsvm.partitions import Examples, Sample
+from structsvm.partitions import Examples, Instance
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
@@ -31,9 +31,9 @@ def make_risk(N: int, T: int, P: int) -> RegularizedRisk:
     problem = ChangePoint()
     recordings = relevant_changes(N, n_samples=T, n_features=P, random_state=0)
     objective = problem.objective("full", P)
-    samples = [Sample((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
-    truths = [problem.encode(r.y, x) for r, x in zip(recordings, samples, strict=True)]
-    return objective.risk(Examples(samples, truths), objective.regularizer(SquaredNorm(), 0.1))
+    instances = [Instance((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
+    truths = [problem.encode(r.y, x) for r, x in zip(recordings, instances, strict=True)]
+    return objective.risk(Examples(instances, truths), objective.regularizer(SquaredNorm(), 0.1))
 
 
 def timed(risk: RegularizedRisk, backend: Backend) -> tuple[float, Solution]:

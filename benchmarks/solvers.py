@@ -25,7 +25,7 @@ from structsvm import ChangePoint, Solution
 from structsvm.datasets import relevant_changes
 from structsvm.masters.base import Request, WorkingSet
 from structsvm.masters.bounds import lower_bound
-from structsvm.partitions import Examples, Sample
+from structsvm.partitions import Examples, Instance
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.solvers import CuttingPlane, CvxpyMaster, NewtonMaster, Solver, Stopping
@@ -49,9 +49,9 @@ def make_risk(
     problem = ChangePoint()
     recordings = relevant_changes(N, n_samples=T, n_features=P, random_state=0)
     objective = problem.objective(metric, P)
-    samples = [Sample((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
-    truths = [problem.encode(r.y, x) for r, x in zip(recordings, samples, strict=True)]
-    return objective.risk(Examples(samples, truths), objective.regularizer(regularizer, LAM))
+    instances = [Instance((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
+    truths = [problem.encode(r.y, x) for r, x in zip(recordings, instances, strict=True)]
+    return objective.risk(Examples(instances, truths), objective.regularizer(regularizer, LAM))
 
 
 def cpu_seconds(run: Callable[[], Any], repeats: int = 3) -> float:
@@ -134,7 +134,7 @@ def full_master() -> Goal:
 def one_slack_cuts(risk: RegularizedRisk, n_cuts: int) -> WorkingSet:
     """The cuts of that many rounds of the plain 1-slack method."""
     run = Run(risk, Stopping())
-    groups = np.zeros(risk.n_samples, dtype=np.int64)
+    groups = np.zeros(risk.n_instances, dtype=np.int64)
     cuts = WorkingSet(1, risk.space.dim)
     cuts.add(run.start(groups))
     while len(cuts) < n_cuts:

@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from structsvm import Clustering, EquivalenceMatrix
 from structsvm.data.standardize import Standardizer
-from structsvm.partitions import Metric, Sample
+from structsvm.partitions import Instance, Metric
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class Task:
         """Loss and adjusted Rand index on the test rows, the number of clusters being given."""
         X = self.test.standardized if standardize else self.test.X
         truth = self.test.truth
-        guess = Clustering(random_state=self.seed).partition(Sample(X), metric, truth.n_clusters)
+        guess = Clustering(random_state=self.seed).partition(Instance(X), metric, truth.n_clusters)
         return partition_loss(truth, guess), adjusted_rand_index(truth, guess)
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.checks import MISSING
+from structsvm.data.instance import Instance
 from structsvm.data.labels import check_vector, label_values, refuse_missing
 from structsvm.data.reading import read_arrays
-from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
@@ -60,13 +60,13 @@ class SegmentProblem(PartitionProblem):
         return SEGMENTS
 
     @hook
-    def decoder(self, sample: Sample) -> Oracle:
+    def decoder(self, instance: Instance) -> Oracle:
         from structsvm.oracles.allowed_segments import AllowedSegmentsOracle  # loads numba
 
         return AllowedSegmentsOracle(self.allows)
 
     @hook
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+    def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
         """Segmentation of T samples from a label for each, or from breakpoints.
 
         A vector of length T holds labels: every change of label is a change-point. Anything else is
@@ -74,8 +74,8 @@ class SegmentProblem(PartitionProblem):
         """
         from structsvm.oracles.allowed_segments import rule_says
 
-        M = segmentation(y, sample.n_samples)
-        T = sample.n_samples
+        M = segmentation(y, instance.n_samples)
+        T = instance.n_samples
         for start, end in zip(M.boundaries[:-1].tolist(), M.boundaries[1:].tolist(), strict=True):
             if not rule_says(self.allows, np.array([start]), end, T)[0]:
                 raise DataError(
@@ -184,23 +184,25 @@ class ChangePoint(SegmentProblem):
         has_own_rule = overrides(type(self), "allows", ChangePoint)
         return self.min_length == 1 and self.max_length is None and not has_own_rule
 
-    def decoder(self, sample: Sample) -> Oracle:
+    def decoder(self, instance: Instance) -> Oracle:
         """Exact dynamic programming; near-linear where all is allowed and nothing missing."""
-        if self._allows_all and not (self.missing == "mask" and sample.has_gaps):
+        if self._allows_all and not (self.missing == "mask" and instance.has_gaps):
             return _free_search()
         if overrides(type(self), "allows", ChangePoint):
-            return super().decoder(sample)
+            return super().decoder(instance)
         from structsvm.oracles.allowed_segments import AllowedSegmentsOracle, Lengths
 
         return AllowedSegmentsOracle(Lengths(self.min_length, self.max_length))
 
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+    def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
         """As every :class:`SegmentProblem`; segments are looked at where not all are allowed."""
-        return segmentation(y, sample.n_samples) if self._allows_all else super().encode(y, sample)
+        return (
+            segmentation(y, instance.n_samples) if self._allows_all else super().encode(y, instance)
+        )
 
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
-    ) -> tuple[list[Sample], list[str] | None]:
+    ) -> tuple[list[Instance], list[str] | None]:
         words = self.traits.words
         return read_arrays(Xs, feature_names, n_features, words, self.missing)
 

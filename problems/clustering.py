@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structsvm.data.deferred import map_arrays
+from structsvm.data.instance import Instance
 from structsvm.data.labels import label_values, refuse_missing
-from structsvm.data.sample import Sample
 from structsvm.data.words import TABLES
 from structsvm.errors import DataError
 from structsvm.oracles._starts import ward_levels
@@ -23,7 +23,12 @@ from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.training_sample import Examples, LabelledSample, Scoring, SearchedSample
+from structsvm.partitions.training_instance import (
+    Examples,
+    LabelledInstance,
+    Scoring,
+    SearchedInstance,
+)
 from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problem import Separation
 from structsvm.status import Quality
@@ -44,7 +49,7 @@ class Clustering(PartitionProblem):
     """Cluster the rows of tables like labelled rows.
 
     Lajugie et al., section "K-means clustering": partitions ``M`` in M_K (number of clusters known)
-    or in M (unknown). A table with its labels is one training sample, and one table is enough.
+    or in M (unknown). A table with its labels is one training instance, and one table is enough.
 
     Parameters
     ----------
@@ -74,7 +79,7 @@ class Clustering(PartitionProblem):
     'table'
     """
 
-    needs: ClassVar[Mapping[str, str]] = {"decoder": "training_sample", "partition": "calibrate"}
+    needs: ClassVar[Mapping[str, str]] = {"decoder": "training_instance", "partition": "calibrate"}
 
     cluster_count: str = "known"
     oracle: str = "auto"
@@ -103,28 +108,28 @@ class Clustering(PartitionProblem):
             menu="structsvm.model_selection.tables:Tables",
         )
 
-    def decoder(self, sample: Sample) -> Oracle:
+    def decoder(self, instance: Instance) -> Oracle:
         return ClusteringOracle(
             n_init=self.n_init, relaxation=False, random_state=self.random_state
         )
 
-    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
+    def training_instance(self, instance: Instance, truth: EquivalenceMatrix) -> LabelledInstance:
         """A table compressed once for all calls, or searched for partitions in each."""
         kind = self.oracle
         if kind == "auto":
             kind = "relaxed" if truth.n_clusters <= FEW_CLUSTERS else "rounded"
         if kind == "relaxed":
-            data, _ = compress(sample.X, truth)
-            return CompressedSample(data, CompressedProjector(data, data.U))
+            data, _ = compress(instance.X, truth)
+            return CompressedInstance(data, CompressedProjector(data, data.U))
         if kind == "rounded":
             search = ClusteringOracle(1, LEARNING_SWEEPS, random_state=self.random_state)
-            return SearchedSample(sample.data, truth, search)
+            return SearchedInstance(instance.data, truth, search)
         semidefinite = SemidefiniteOracle(random_state=self.random_state)
-        return SearchedSample(sample.data, truth, semidefinite)
+        return SearchedInstance(instance.data, truth, semidefinite)
 
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+    def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
         """Return the partition of T rows from a label for each, numbers or names."""
-        n_samples = sample.n_samples
+        n_samples = instance.n_samples
         values = label_values(y)
         if values.ndim != 1 or values.size != n_samples:
             raise DataError(
@@ -148,7 +153,7 @@ class Clustering(PartitionProblem):
 
         Not by the loss: one single cluster pays K - 1, often less than any other partition.
         """
-        Zs = in_metric(data.samples, factor)
+        Zs = in_metric(data.instances, factor)
         penalties = penalties_for(Zs, data.truths, data.weights)
         if penalties is None:
             return super().calibrate(factor, data)
@@ -169,7 +174,7 @@ class Clustering(PartitionProblem):
 
 
 @dataclass(frozen=True, eq=False)
-class CompressedSample(LabelledSample):
+class CompressedInstance(LabelledInstance):
     """A table rotated into as few rows as it has directions, separated by the relaxation."""
 
     data: CompressedData
@@ -203,7 +208,7 @@ def _tree_curves(Z: Floats, truth: EquivalenceMatrix, penalties: Floats, seed: i
 
 
 def _scatter(X: Floats, M: EquivalenceMatrix) -> tuple[float, float]:
-    """Scatter in all and within the clusters of M, both for one sample."""
+    """Scatter in all and within the clusters of M, both for one instance."""
     deviation = X - X.mean(axis=0)
     total = float(np.sum(deviation**2))
     between = float(M.gram_diagonal(deviation).sum())

@@ -30,7 +30,7 @@ class CutRisk(CompositeRisk):
     """Of K-means, which rounds the most violated cuts to partitions; None leaves them relaxed."""
 
     @property
-    def n_samples(self) -> int:
+    def n_instances(self) -> int:
         return len(self.hinges)
 
     def losses(self, w: Floats) -> tuple[float, Floats]:
@@ -100,7 +100,7 @@ class TangentModel(Problem):
     """The structured SVM that is left when similarities are replaced by their tangents.
 
     A labelling is the tangent that it gives: a cut ``V`` contributes ``Tr(V^T C V) - a`` with ``C``
-    and ``a`` linearised, the truth nothing. A sample is a hinge and its value at ``w``.
+    and ``a`` linearised, the truth nothing. An instance is a hinge and its value at ``w``.
     """
 
     risk: CutRisk

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.checks import checked_names
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, OracleError, SettingsError, about, warn
 from structsvm.graphs.graph import FeatureGraph
@@ -42,7 +42,7 @@ from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.objective import Constraints, Objective, metric_space
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.training_sample import Examples
+from structsvm.partitions.training_instance import Examples
 from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problems.cut_risk import CutRisk
 from structsvm.regularizers import Regularizer, SquaredNorm
@@ -71,7 +71,7 @@ class NormalizedCut(PartitionProblem):
     better than the start, without a certified lower bound. ``lam`` shrinks the metric towards the
     start.
 
-    Samples are images (H, W) or (H, W, C), networkx graphs, pairs (adjacency, features) or
+    Instances are images (H, W) or (H, W, C), networkx graphs, pairs (adjacency, features) or
     :class:`~structsvm.graphs.FeatureGraph`; labels are label maps (H, W), vectors (T,), or
     mappings of the nodes of a networkx graph. -1 marks pixels or nodes without a label.
 
@@ -105,7 +105,7 @@ class NormalizedCut(PartitionProblem):
     needs: ClassVar[Mapping[str, str]] = {
         "decoder": "partition",
         "partition": "calibrate",
-        **dict.fromkeys(("training_sample", "loss"), "objective"),
+        **dict.fromkeys(("training_instance", "loss"), "objective"),
     }
 
     cluster_count: str = "known"
@@ -160,7 +160,7 @@ class NormalizedCut(PartitionProblem):
             menu="structsvm.model_selection.graphs:Graphs",
         )
 
-    def decoder(self, sample: Sample) -> Oracle:
+    def decoder(self, instance: Instance) -> Oracle:
         """There is none: a normalized cut is no maximum of ``Tr(A M)``."""
         raise OracleError("a normalized cut is no maximum of Tr(A M): see NormalizedCut.partition")
 
@@ -168,8 +168,8 @@ class NormalizedCut(PartitionProblem):
 
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
-    ) -> tuple[list[Sample], list[str] | None]:
-        """Graphs with the same features, made once; the sample's ``side`` is the graph."""
+    ) -> tuple[list[Instance], list[str] | None]:
+        """Graphs with the same features, made once; the instance's ``side`` is the graph."""
         graphs = []
         for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
             with about(nth("graph", i)):
@@ -184,15 +184,15 @@ class NormalizedCut(PartitionProblem):
                     f"{', '.join(names)}: give graphs or images of one kind"
                 )
             graph.warn_of_free_cuts(nth("graph", i))
-        return [Sample(graph.X, graph) for graph in graphs], names
+        return [Instance(graph.X, graph) for graph in graphs], names
 
-    def encode(self, y: Any, sample: Sample) -> Any:
-        return node_labels(y, sample.side)
+    def encode(self, y: Any, instance: Instance) -> Any:
+        return node_labels(y, instance.side)
 
-    def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
+    def decode(self, M: EquivalenceMatrix, instance: Instance) -> NDArray[Any]:
         """A label map (H, W) for an image, a vector (T,) for another graph."""
         labels = (M.M if isinstance(M, NodeLabels) else M).labels
-        graph: FeatureGraph = sample.side
+        graph: FeatureGraph = instance.side
         return graph.label_map(np.array(labels))
 
     # ---- prediction
@@ -200,7 +200,7 @@ class NormalizedCut(PartitionProblem):
     @single_threaded()
     def partition(
         self,
-        sample: Sample,
+        instance: Instance,
         metric: Metric,
         n_clusters: int | None = None,
         constraint: Constraint = UNCONSTRAINED,
@@ -219,7 +219,7 @@ class NormalizedCut(PartitionProblem):
                 + parameter("cluster_count", "unknown")
                 + ")"
             )
-        W = Similarity.of(_graph(sample))(metric.factor)
+        W = Similarity.of(_graph(instance))(metric.factor)
         if constraint.has_links:
             return constrained_cut(W, constraint, K, metric.price, self.random_state)
         embedding = Embedding.of(W, MOST_CLUSTERS if K is None else K)
@@ -238,14 +238,16 @@ class NormalizedCut(PartitionProblem):
         That is one scale of appearance and one of position.
         """
         if name == "untrained":
-            return np.diag(start_scale([_graph(sample) for sample in data.samples], data.weights))
+            return np.diag(
+                start_scale([_graph(instance) for instance in data.instances], data.weights)
+            )
         return self._best_scales(data) if name == "grid" else None
 
     @single_threaded()
     def _best_scales(self, data: Examples) -> Floats:
         """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs."""
-        pairs = list(zip(data.samples, _labels_of_nodes(data), strict=True))
-        spatial = data.samples[0].side.spatial
+        pairs = list(zip(data.instances, _labels_of_nodes(data), strict=True))
+        spatial = data.instances[0].side.spatial
         places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
         best = np.eye(spatial.size)
         least = np.inf
@@ -280,7 +282,7 @@ class NormalizedCut(PartitionProblem):
                 "give n_clusters with the partial labels and let the problem say that it is known"
             )
         most = 2 * max(truth.n_clusters for truth in truths) + 2
-        embeddings = [Embedding.of(Similarity.of(_graph(x))(factor), most) for x in data.samples]
+        embeddings = [Embedding.of(Similarity.of(_graph(x))(factor), most) for x in data.instances]
         values = np.unique(np.concatenate([e.values for e in embeddings]))
         cuts = np.concatenate([[values[0] - 1e-6], (values[1:] + values[:-1]) / 2])
         curves = []
@@ -339,7 +341,7 @@ class CutObjective(Objective):
             raise SettingsError("constraints are for convex objectives: normalized cuts take none")
         truths = _labels_of_nodes(data)
         weights = data.weights
-        graphs = [_graph(sample) for sample in data.samples]
+        graphs = [_graph(instance) for instance in data.instances]
         kept = teaching(truths)
         kappa = self.problem.loss_weight
         normalized = self.problem.objective_kind == "normalized"
@@ -356,13 +358,13 @@ class CutObjective(Objective):
 
 def _labels_of_nodes(data: Examples) -> list[NodeLabels]:
     """The true partition of each graph; one of the nodes alone where pixels are not labelled."""
-    pairs: Any = zip(data.samples, data.truths, strict=True)
+    pairs: Any = zip(data.instances, data.truths, strict=True)
     return [
         y if isinstance(y, NodeLabels) else NodeLabels.of_nodes(y, x.side.sizes) for x, y in pairs
     ]
 
 
-def _graph(sample: Sample) -> FeatureGraph:
-    """The graph of a sample with the features it has now."""
-    graph: FeatureGraph = sample.side
-    return graph if sample.X is graph.X else replace(graph, X=sample.X)
+def _graph(instance: Instance) -> FeatureGraph:
+    """The graph of an instance with the features it has now."""
+    graph: FeatureGraph = instance.side
+    return graph if instance.X is graph.X else replace(graph, X=instance.X)

@@ -25,8 +25,8 @@ from structsvm.weights import Free, Nonnegative, Product
 class StateSequence(Problem):
     """Segment a recording and name the segments, by scores of the states at each sample.
 
-    A sample is an array (T, C) of scores, such as logarithms of probabilities; a labelling is the
-    number of a state for each of the T samples. With segments in states ``c_1, ..., c_K`` of
+    An instance is an array (T, C) of scores, such as logarithms of probabilities; a labelling is
+    the number of a state for each of the T samples. With segments in states ``c_1, ..., c_K`` of
     ``n_1, ..., n_K`` samples, the score of a labelling is the sum of
 
     - ``w_s`` times the scores of the samples in their states,
@@ -107,26 +107,28 @@ class StateSequence(Problem):
         return np.concatenate([[samples, lengths, price], first, last, change.ravel()])
 
     def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> StateSequence:
-        """The problem itself, after a look at the samples it is to be learned from."""
+        """The problem itself, after a look at the instances it is to be learned from."""
         for i, (x, y) in enumerate(zip(xs, ys, strict=False)):
             scores = np.asarray(x)
             fits = scores.ndim == 2 and scores.shape[1] == self.n_states and scores.size
             if not (fits and scores.dtype.kind in "iuf" and (scores < np.inf).all()):
                 raise DataError(
-                    nth("sample", i)
+                    nth("instance", i)
                     + ": scores must be numbers, or minus infinity for a state that is "
                     f"forbidden, of shape (T, {self.n_states}), got {shown(x)}"
                 )
             try:
                 y = checked_states(y, len(scores), self.n_states)
             except OracleError as error:
-                raise DataError(nth("sample", i) + ": the labelling: " + said_by(error)) from error
+                raise DataError(
+                    nth("instance", i) + ": the labelling: " + said_by(error)
+                ) from error
             broken = self.first_broken(y)
             if broken is not None or np.isneginf(scores[np.arange(y.size), y]).any():
                 raise DataError(
-                    nth("sample", i)
+                    nth("instance", i)
                     + ": its labelling has a segment, a change or a sample that is "
-                    "forbidden: allow it, or leave the sample out"
+                    "forbidden: allow it, or leave the instance out"
                 )
         return self
 

@@ -38,7 +38,7 @@ OUTSIDE = 1e-9
 
 @dataclass(frozen=True)
 class Separation:
-    """The answer to loss-augmented inference for one sample."""
+    """The answer to loss-augmented inference for one instance."""
 
     y: Any
     """The most violated labelling found."""
@@ -53,7 +53,8 @@ class Separation:
 class Problem(Contract):
     """Declares the joint feature map, the loss and loss-augmented inference.
 
-    The structured hinge loss of a sample is ``L(w) = max_y' loss(y, y') + <w, joint_feature(x, y')
+    The structured hinge loss of an instance is ``L(w) = max_y' loss(y, y') + <w, joint_feature(x,
+    y')
     - joint_feature(x, y)>`` (Lajugie et al., section "Large-margin structured output learning").
     """
 
@@ -124,13 +125,13 @@ class Problem(Contract):
         return kept
 
     @hook
-    def separate_all(self, w: Floats, samples: Iterable[tuple[Any, Any]]) -> Iterator[Separation]:
-        """Loss-augmented inference for samples ``(x, y)`` in turn: what solvers call.
+    def separate_all(self, w: Floats, instances: Iterable[tuple[Any, Any]]) -> Iterator[Separation]:
+        """Loss-augmented inference for instances ``(x, y)`` in turn: what solvers call.
 
         A problem that derives something from the weight, such as a factor of a metric, does so here
-        once, and one may take as many samples as it likes before it yields their answers.
+        once, and one may take as many instances as it likes before it yields their answers.
         """
-        return (self.separate(w, x, y) for x, y in samples)
+        return (self.separate(w, x, y) for x, y in instances)
 
 
 class Regularized:
@@ -178,12 +179,12 @@ class Regularized:
 
 @dataclass(frozen=True, eq=False)
 class Outline(Regularized):
-    """What is known of a risk before its samples are, for :meth:`Solver.check`."""
+    """What is known of a risk before its instances are, for :meth:`Solver.check`."""
 
     space: WeightSpace
     regularizer: Regularizer
     constraints: Callable[[Any], list[Any]] | None
-    n_samples: int
+    n_instances: int
     is_convex: bool
 
 
@@ -206,8 +207,8 @@ class RegularizedRisk(Regularized):
     Raises
     ------
     DataError
-        When there are no samples, or not as many labels or weights as samples, or the weights are
-        negative or not finite, or all zero.
+        When there are no instances, or not as many labels or weights as instances, or the weights
+        are negative or not finite, or all zero.
     SettingsError
         When ``null`` or ``start`` is no weight of the cone.
     """
@@ -234,13 +235,13 @@ class RegularizedRisk(Regularized):
         fits = omega.shape == (N,) and ((omega >= 0) & np.isfinite(omega)).all() and omega.any()
         if N == 0 or len(self.ys) != N:
             raise DataError(
-                f"ys has {counted(len(self.ys), 'labelling')} for {counted(N, 'sample')} in xs: "
+                f"ys has {counted(len(self.ys), 'labelling')} for {counted(N, 'instance')} in xs: "
                 "give one for each, and at least one"
             )
         if not fits:
             raise DataError(
                 f"sample_weight is {shown(self.sample_weight)}: give {N} finite numbers, 0 for "
-                "samples to leave out, but not for all"
+                "instances to leave out, but not for all"
             )
         object.__setattr__(self, "space", self.problem.weight_space())
         object.__setattr__(self, "sample_weight", omega)
@@ -262,7 +263,7 @@ class RegularizedRisk(Regularized):
         return w
 
     @property
-    def n_samples(self) -> int:
+    def n_instances(self) -> int:
         return len(self.xs)
 
     def as_cvxpy(self, solution: Solution) -> cp.Problem:
@@ -282,7 +283,7 @@ class RegularizedRisk(Regularized):
 
         rows = self._support_planes(solution)
         B, w, cone = self.space.variable(*self.problem.weight_names)
-        slacks = cp.Variable(self.n_samples, nonneg=True, name="slacks")
+        slacks = cp.Variable(self.n_instances, nonneg=True, name="slacks")
         planes = []
         if rows:
             bounded, intercepts, slopes = (np.array(column) for column in zip(*rows, strict=True))
@@ -299,25 +300,25 @@ class RegularizedRisk(Regularized):
                 + parameter("solver", "cutting-plane")
                 + "), in one run from beginning to end"
             )
-        largest = max((labelling.sample or 0 for labelling in solution.support), default=0)
-        if solution.w.shape != (self.space.dim,) or largest >= self.n_samples:
+        largest = max((labelling.instance or 0 for labelling in solution.support), default=0)
+        if solution.w.shape != (self.space.dim,) or largest >= self.n_instances:
             raise SettingsError(
                 f"this solution is of another risk, with {solution.w.size} weights and more than "
-                f"{largest} samples: here are {self.space.dim} and {self.n_samples}"
+                f"{largest} instances: here are {self.space.dim} and {self.n_instances}"
             )
         rows = []
         for labelling in solution.support:
-            if labelling.sample is None:
+            if labelling.instance is None:
                 assert labelling.plane is not None
                 rows.append((self.sample_weight, *labelling.plane))
                 continue
-            bounded = np.zeros(self.n_samples)
-            bounded[labelling.sample] = 1.0
+            bounded = np.zeros(self.n_instances)
+            bounded[labelling.instance] = 1.0
             plane = labelling.plane
             problem = self.problem
             if plane is None:
-                x = self.xs[labelling.sample]
-                truth = self.ys[labelling.sample]
+                x = self.xs[labelling.instance]
+                truth = self.ys[labelling.instance]
                 y = problem.labelling(labelling.labelling)
                 away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
                 plane = float(problem.loss(truth, y)), away
@@ -341,8 +342,8 @@ class CompositeRisk(Regularized, Contract):
 
     @property
     @abstractmethod
-    def n_samples(self) -> int:
-        """The number of samples, N."""
+    def n_instances(self) -> int:
+        """The number of instances, N."""
 
     @abstractmethod
     def losses(self, w: Floats) -> tuple[float, Floats]:
@@ -350,7 +351,7 @@ class CompositeRisk(Regularized, Contract):
 
     @abstractmethod
     def part(self, which: Sequence[int]) -> CompositeRisk:
-        """The sum over some of the samples alone, without Omega: what a worker evaluates."""
+        """The sum over some of the instances alone, without Omega: what a worker evaluates."""
 
     @abstractmethod
     def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:

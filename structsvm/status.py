@@ -125,15 +125,15 @@ class SupportLabelling:
 
     The weight minimises ``Omega(w) + sum multiplier * <w, phi(x_i, y) - phi(x_i, y_i)>`` over the
     support labellings ``y``: no other labelling has a part in it. In the problem with a slack
-    ``xi_i >= loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>`` for each sample, whose objective is
-    ``Omega(w) + sum_i omega_i xi_i``, the multiplier is the dual value of that constraint.
+    ``xi_i >= loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>`` for each instance, whose objective
+    is ``Omega(w) + sum_i omega_i xi_i``, the multiplier is the dual value of that constraint.
     """
 
-    sample: int | None
-    """Which sample, from 0; None if the cut is of all samples together and not known in parts."""
+    instance: int | None
+    """Which instance, from 0; None if the cut is of all of them together and not known in parts."""
     multiplier: float
-    """At least 0; those of a sample sum to at most its weight ``omega_i``, and the rest is that of
-    its true labelling."""
+    """At least 0; those of an instance sum to at most its weight ``omega_i``, and the rest is that
+    of its true labelling."""
     labelling: Any
     """The wrong labelling as the problem keeps it: an :class:`~structsvm.EquivalenceMatrix` of a
     partition problem. None when it is not known, because it is a relaxation, or was found before
@@ -143,7 +143,7 @@ class SupportLabelling:
     loss: float | None
     """The loss of the wrong labelling, in the units of the objective."""
     plane: tuple[float, Floats] | None = field(default=None, repr=False)
-    """If the labelling is not known, the lower bound of the hinge loss of the sample (or of the
+    """If the labelling is not known, the lower bound of the hinge loss of the instance (or of the
     weighted sum of them) that it gave: intercept and slope."""
 
 

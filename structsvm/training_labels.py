@@ -1,4 +1,4 @@
-"""What is known of the samples of a training set."""
+"""What is known of the instances of a training set."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.checks import one_each
+from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN
 from structsvm.data.reading import labels_that_came
-from structsvm.data.sample import Sample
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, about
 from structsvm.graphs.label_maps import is_picture, label_map_of, levelled
@@ -49,7 +49,7 @@ class Known:
         """The rows of each stretch, or of the table, of which the partition is known, and it."""
         if self.truth is not None:
             return [np.arange(self.n_samples)], [self.truth]
-        if self.contiguous:  # where it is known of each sample whether a segment begins there
+        if self.contiguous:  # where it is known of each instance whether a segment begins there
             allowed, forced = self.constraint.boundary_masks(self.n_samples)
             stretches = stretches_of(forced | ~allowed, forced)
             return [np.arange(a, b) for a, b, _ in stretches], [truth for *_, truth in stretches]
@@ -148,29 +148,29 @@ class Known:
 
 
 def read_labels(
-    problem: PartitionProblem, samples: Sequence[Sample], ys: Sequence[Any]
+    problem: PartitionProblem, instances: Sequence[Instance], ys: Sequence[Any]
 ) -> list[Known]:
-    """Labels of each sample (:func:`labels_of_each`) as users write them, full or partial."""
+    """Labels of each instance (:func:`labels_of_each`) as users write them, full or partial."""
     words = problem.traits.words
     labels = []
-    for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
+    for i, (instance, y) in enumerate(zip(instances, ys, strict=True)):
         where = words.numbered(i)
         with about(where), asked(problem, "encode", where):
             array = read_only(y) if type(y) is np.ndarray else y
-            labels.append(_read(problem, sample, sample.known_labels(array)))
+            labels.append(_read(problem, instance, instance.known_labels(array)))
     return labels
 
 
-def _read(problem: PartitionProblem, sample: Sample, y: Any) -> Known:
-    """What the labels of a sample say; in part, how many clusters where K has to be known."""
+def _read(problem: PartitionProblem, instance: Instance, y: Any) -> Known:
+    """What the labels of an instance say; in part, how many clusters where K has to be known."""
     traits = problem.traits
-    T = sample.n_samples
+    T = instance.n_samples
     labels = as_partial(y, T, traits.words.item)
     constraint = UNCONSTRAINED
     if labels is not None:
         constraint = labels.constraint(T, traits.contiguous)
     if labels is None or labels.is_complete:
-        M: Any = problem.encode(y if labels is None else labels.codes, sample)
+        M: Any = problem.encode(y if labels is None else labels.codes, instance)
         if not isinstance(M, EquivalenceMatrix | NodeLabels) or M.n_samples != T:
             right = f"an EquivalenceMatrix of {traits.words.items(T)}"
             right += ", such as EquivalenceMatrix.from_labels(labels)"
@@ -191,16 +191,16 @@ def _read(problem: PartitionProblem, sample: Sample, y: Any) -> Known:
     )
 
 
-def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
-    """The labelling of each sample; a single sample may come with its labels alone."""
-    ys = labels_that_came(samples, words) if ys is None else ys
+def labels_of_each(ys: Any, instances: Sequence[Instance], words: Words) -> list[Any]:
+    """The labelling of each instance; a single instance may come with its labels alone."""
+    ys = labels_that_came(instances, words) if ys is None else ys
     if ys is None:
         raise DataError(
             "there are no labels: this requires y to be passed, but the target y is None"
         )
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
-    single = isinstance(ys, PartialLabels) or (len(samples) == 1 and is_single(ys, words))
-    labels: list[Any] = one_each([ys] if single else ys, len(samples), words)
+    single = isinstance(ys, PartialLabels) or (len(instances) == 1 and is_single(ys, words))
+    labels: list[Any] = one_each([ys] if single else ys, len(instances), words)
     if words.of_graphs:
         return [
             label_map_of(y) if is_picture(y) else levelled(y, "labels of " + words.numbered(i))
@@ -210,7 +210,7 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
 
 
 def is_single(ys: Any, words: Words = RECORDINGS) -> bool:
-    """Whether labels are those of one sample, and not a list of such labels."""
+    """Whether labels are those of one instance, and not a list of such labels."""
     pictured = words.of_graphs
     if isinstance(ys, PartialLabels | Mapping) or (pictured and is_picture(ys)):
         return True

@@ -56,7 +56,7 @@ class Relaxed(Listed):
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Instance:
     features: np.ndarray
 
 
@@ -76,7 +76,7 @@ def listed_risk(
     features[:, 0] += 0.3 * favoured  # there is something to learn
     return RegularizedRisk(
         problem=Listed(space) if problem is None else problem,
-        xs=[Sample(f) for f in features],
+        xs=[Instance(f) for f in features],
         ys=[0] * n_samples,
         regularizer=regularizer,
         sample_weight=np.full(n_samples, 1.0 / n_samples),
@@ -87,7 +87,7 @@ def listed_risk(
 
 def all_cuts(risk: RegularizedRisk) -> WorkingSet:
     """Every cut there is."""
-    cuts = WorkingSet(risk.n_samples, risk.space.dim)
+    cuts = WorkingSet(risk.n_instances, risk.space.dim)
     problem = risk.problem
     for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
         truth = problem.joint_feature(x, y)
@@ -105,7 +105,7 @@ def optimum(risk: RegularizedRisk) -> float:
 
     cuts = all_cuts(risk)
     B, w, constraints = risk.space.variable()
-    slacks = cp.Variable(risk.n_samples, nonneg=True)
+    slacks = cp.Variable(risk.n_instances, nonneg=True)
     constraints = [*constraints, slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w]
     if risk.constraints is not None:
         constraints += risk.constraints(B)

@@ -35,7 +35,7 @@ PACKAGES = {
     "problems": "structsvm.problems",
 }
 CONTRACTS = (
-    *("PartitionProblem", "LabelledSample", "Objective", "Problem", "Regularizer", "Oracle"),
+    *("PartitionProblem", "LabelledInstance", "Objective", "Problem", "Regularizer", "Oracle"),
     *("Solver", "Master", "CutRun"),
 )
 Functions = ast.FunctionDef | ast.AsyncFunctionDef

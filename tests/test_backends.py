@@ -18,7 +18,7 @@ from clocks import Clock
 from enumerated import Listed, listed_risk
 from tasks import add, kill_yourself, slow_number
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.datasets import relevant_changes
 from structsvm.errors import PluginError, SettingsError, StructSVMError
 from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from, local
@@ -130,7 +130,7 @@ class Failing(Listed):
 def test_an_oracle_that_raises_names_its_sample(name, backend):
     risk = listed_risk(SPACE, OMEGA, n_samples=70, problem=Failing(SPACE))
     risk.xs[41].features[0, 0] = 101.0
-    message = r"sample 41: Failing\.separate raised ZeroDivisionError: no labelling"
+    message = r"instance 41: Failing\.separate raised ZeroDivisionError: no labelling"
     for place in (Serial(), backend(name)):
         with pytest.raises(PluginError, match=message):
             CuttingPlane().solve(risk, backend=place)
@@ -193,8 +193,8 @@ def test_what_travels_in_a_round_does_not_depend_on_the_length(client, monkeypat
         problem = MetricObjective(partition, "diagonal", 40)
         risk = problem.risk(
             Examples(
-                [Sample(r.X / np.sqrt(40)) for r in recordings],
-                [partition.encode(r.y, Sample(r.X)) for r in recordings],
+                [Instance(r.X / np.sqrt(40)) for r in recordings],
+                [partition.encode(r.y, Instance(r.X)) for r in recordings],
             ),
             problem.regularizer(SquaredNorm(), 0.1),
         )

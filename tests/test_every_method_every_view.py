@@ -187,8 +187,8 @@ def forms(case: Case) -> None:
 
 @view("prepared samples")
 def prepared(case: Case) -> None:
-    samples = prepare(case.learner, case.new)
-    assert case.learner.predict_breakpoints(samples) == case.learner.predict_breakpoints(case.new)
+    instances = prepare(case.learner, case.new)
+    assert case.learner.predict_breakpoints(instances) == case.learner.predict_breakpoints(case.new)
 
 
 @view("recordings on demand")

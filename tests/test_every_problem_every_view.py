@@ -43,32 +43,32 @@ from structsvm.plotting.words import eigenvalues, scaled_metric
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
-Sample = tuple[Any, np.ndarray]
+Instance = tuple[Any, np.ndarray]
 
 
 # ---- problems
 
 
-def recording(rng: np.random.Generator) -> Sample:
+def recording(rng: np.random.Generator) -> Instance:
     """Return three segments that the first of two features tells apart."""
     y = np.repeat([0, 1, 2], rng.integers(12, 18, 3))
     return np.column_stack([3.0 * y, 0.0 * y]) + rng.normal(size=(y.size, 2)) * [0.3, 2.0], y
 
 
-def changing_scale(rng: np.random.Generator) -> Sample:
+def changing_scale(rng: np.random.Generator) -> Instance:
     """Return three segments, the middle one of which is louder in the first of two features."""
     y = np.repeat([0, 1, 2], rng.integers(30, 36, 3))
     loud = np.where(y == 1, 6.0, 1.0)
     return rng.normal(size=(y.size, 2)) * np.column_stack([loud, np.ones(y.size)]), y
 
 
-def table(rng: np.random.Generator) -> Sample:
+def table(rng: np.random.Generator) -> Instance:
     """Return three groups of rows that the first of two features tells apart."""
     y = rng.permutation(np.repeat([0, 1, 2], 10))
     return np.column_stack([4.0 * y, 0.0 * y]) + rng.normal(size=(30, 2)) * [0.3, 2.0], y
 
 
-def circle(rng: np.random.Generator) -> Sample:
+def circle(rng: np.random.Generator) -> Instance:
     """Return a sequence without beginning or end in which one arc differs."""
     first = rng.integers(5, 9)
     last = rng.integers(18, 25)
@@ -77,7 +77,7 @@ def circle(rng: np.random.Generator) -> Sample:
     return np.column_stack([3.0 * y, 0.0 * y]) + rng.normal(size=(30, 2)) * [0.3, 2.0], y
 
 
-def tree(rng: np.random.Generator) -> Sample:
+def tree(rng: np.random.Generator) -> Instance:
     """Return a tree, of which the first of two features tells one branch, and its parts."""
     parents = (0, 1, 1, 0, 4, 4, *rng.integers(4, 7, 2).tolist())
     y = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
@@ -85,10 +85,10 @@ def tree(rng: np.random.Generator) -> Sample:
     return (X, nx.Graph(enumerate(parents, start=1))), y
 
 
-def write_tables(folder: Path, samples: list[Sample]) -> None:
+def write_tables(folder: Path, instances: list[Instance]) -> None:
     """Write one .csv file for each sample; it has no place for side information."""
     folder.mkdir()
-    for i, (x, y) in enumerate(samples):
+    for i, (x, y) in enumerate(instances):
         X = x[0] if isinstance(x, tuple) else x
         rows = "".join(f"{a},{b},{k}\n" for (a, b), k in zip(X.tolist(), y, strict=True))
         (folder / f"s{i}.csv").write_text(f"signal,noise,label\n{rows}", encoding="utf-8")
@@ -98,7 +98,7 @@ def write_tables(folder: Path, samples: list[Sample]) -> None:
 class Problem:
     """A problem, data it suits, and the views it is not for."""
 
-    sample: Callable[[np.random.Generator], Sample]
+    instance: Callable[[np.random.Generator], Instance]
     problem: Callable[[], Any]
     """Makes the problem; a plugin can be imported only once it is on the path."""
     fit: str
@@ -107,7 +107,7 @@ class Problem:
     """Of a MetricLearner, and of a search."""
     feature_names: tuple[str, ...] | None = ("signal", "noise")
     """None where the problem names them."""
-    write: Callable[[Path, list[Sample]], None] = write_tables
+    write: Callable[[Path, list[Instance]], None] = write_tables
     one: str = "s0.csv"
     """The file of the first sample."""
     labels_of_one: str = ""
@@ -178,8 +178,8 @@ class Case:
 
     problem: Problem
     learner: Any
-    train: list[Sample]
-    test: list[Sample]
+    train: list[Instance]
+    test: list[Instance]
     folder: Path
 
     @property
@@ -542,7 +542,7 @@ def case(
     """Return each problem with a fitted learner; of named features, as files have them."""
     problem = PROBLEMS[request.param]
     rng = np.random.default_rng(0)
-    train, test = ([problem.sample(rng) for _ in range(n)] for n in (4, 2))
+    train, test = ([problem.instance(rng) for _ in range(n)] for n in (4, 2))
     Xs, ys = (list(part) for part in zip(*train, strict=True))
     learner = MetricLearner(problem.problem(), **problem.settings)
     learner.fit(Xs, ys, feature_names=problem.feature_names, baselines="quick")

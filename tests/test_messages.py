@@ -158,11 +158,11 @@ def test_an_error_says_once_where_it_is(where, message, said):
 
 
 def test_a_plugin_error_names_another_sample_than_that_in_its_words():
-    with pytest.raises(PluginError) as caught, asked(object(), "loss", nth("sample", 1)):
-        raise PluginError("as in " + nth("sample", 12))
-    assert str(caught.value) == "sample 1: as in sample 12"
-    with pytest.raises(DataError) as caught, asked(object(), "loss", nth("sample", 1)):
-        raise DataError(nth("sample", 1) + " is short")
+    with pytest.raises(PluginError) as caught, asked(object(), "loss", nth("instance", 1)):
+        raise PluginError("as in " + nth("instance", 12))
+    assert str(caught.value) == "instance 1: as in instance 12"
+    with pytest.raises(DataError) as caught, asked(object(), "loss", nth("instance", 1)):
+        raise DataError(nth("instance", 1) + " is short")
     assert not hasattr(caught.value, "__notes__")
 
 

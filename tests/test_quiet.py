@@ -19,7 +19,7 @@ from sklearn.utils.parallel import delayed as sklearn_delayed
 
 from structsvm import ChangePoint, MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm.cli import terminal
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataWarning, VerdictWarning, without_warnings
 from structsvm.graphs.readers import from_adjacency
 from structsvm.learner.truths import check_truths
@@ -127,7 +127,7 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     ),
     "labels that a problem looks at": (
         DataWarning,
-        lambda: check_truths(SEGMENTS, [ChangePoint().encode(YS[0], Sample(XS[0]))]),
+        lambda: check_truths(SEGMENTS, [ChangePoint().encode(YS[0], Instance(XS[0]))]),
     ),
 }
 

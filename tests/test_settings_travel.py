@@ -14,7 +14,7 @@ from wrong_plugins import Segments, recordings
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner
 from structsvm.cli.request import Request, typed_problem
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import PluginError
 from structsvm.learner.files import model_codec
 from structsvm.oracles import SequentialOracle
@@ -131,7 +131,7 @@ class Scales(Oracle):
 
 @dataclass(frozen=True)
 class Scaled(Segments):
-    def decoder(self, sample: Sample) -> Oracle:
+    def decoder(self, instance: Instance) -> Oracle:
         return Scales()
 
 
@@ -141,22 +141,22 @@ def test_an_oracle_that_writes_is_named() -> None:
 
 
 @dataclass(frozen=True)
-class WritesSamples(Segments):
-    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> Any:
-        X = sample.X
+class WritesInstances(Segments):
+    def training_instance(self, instance: Instance, truth: EquivalenceMatrix) -> Any:
+        X = instance.X
         X *= 0.5
-        return super().training_sample(sample, truth)
+        return super().training_instance(instance, truth)
 
 
 @dataclass(frozen=True)
 class WritesLabels(Segments):
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+    def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
         y[0] = y[1]
-        return super().encode(y, sample)
+        return super().encode(y, instance)
 
 
 @cases(
-    (WritesSamples(), r"WritesSamples\.training_sample"),
+    (WritesInstances(), r"WritesInstances\.training_instance"),
     (WritesLabels(), "recording 0: WritesLabels.encode"),
 )
 def test_samples_and_labels_cannot_be_written_to(problem: Segments, who: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
@@ -28,13 +28,13 @@ class Segments(PartitionProblem):
 
     traits = Traits(contiguous=True)
 
-    def decoder(self, sample: Sample) -> Oracle:
+    def decoder(self, instance: Instance) -> Oracle:
         return SequentialOracle()
 
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+    def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
         labels = np.asarray(y)
-        if labels.shape != (sample.n_samples,):
-            raise DataError(f"labels of shape {labels.shape} for {sample.n_samples} samples")
+        if labels.shape != (instance.n_samples,):
+            raise DataError(f"labels of shape {labels.shape} for {instance.n_samples} samples")
         return EquivalenceMatrix.from_labels(np.cumsum(np.diff(labels, prepend=labels[0]) != 0))
 
 

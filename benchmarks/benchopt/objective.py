@@ -28,7 +28,7 @@ class Objective(BaseObjective):
     def evaluate_result(self, w, lower):
         """``F(w)``, and what the solver certifies at its best."""
         run = Run(self.risk, Stopping())
-        planes = run.evaluate(w, np.arange(self.risk.n_samples))
+        planes = run.evaluate(w, np.arange(self.risk.n_instances))
         value = planes.penalty + float(planes.values.sum())
         return {"value": value, "certified_excess": value - lower}
 

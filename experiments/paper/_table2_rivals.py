@@ -28,7 +28,7 @@ from experiments._report import PAPER, SHARED
 from experiments._tables import NAMES, Table, Task, read
 from experiments.paper.table2_uci import show
 from structsvm import Clustering, EquivalenceMatrix
-from structsvm.partitions import Examples, Sample
+from structsvm.partitions import Examples, Instance
 
 ALGORITHMS = {"mmc": "MMC_Supervised", "itml": "ITML_Supervised", "lmnn": "LMNN", "nca": "NCA"}
 PAIRS = 200
@@ -57,7 +57,7 @@ def run(task: Task, name: str) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of scikit-learn's newer names, and of convergence
             factor = np.asarray(model.fit(X, truth.labels).components_.T)
-        calibration = problem.calibrate(factor, Examples([Sample(X)], [truth]))
+        calibration = problem.calibrate(factor, Examples([Instance(X)], [truth]))
         return task.scores(calibration.metric(factor))[0]
     except (ValueError, ArithmeticError, RuntimeError) as error:
         print(f"{name} failed: {error}")

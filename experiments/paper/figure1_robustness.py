@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from experiments._cache import Pieces, seconds_option
 from experiments._report import PAPER, publish, stored
 from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
-from structsvm.data.sample import apply_to_samples
+from structsvm.data.instance import apply_to_instances
 from structsvm.data.standardize import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.learner.completing import complete_in_rounds
@@ -34,7 +34,7 @@ from structsvm.learner.known_prices import calibrate_known, complete_labels
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions import Examples, Metric, Sample
+from structsvm.partitions import Examples, Instance, Metric
 from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import metric_factor
@@ -60,14 +60,14 @@ class Trial:
         ys = [r.y for r in made]
         self.partial = [np.where(np.arange(y.size) < fraction * y.size, y, -1) for y in ys[:10]]
         self.truths = [EquivalenceMatrix.from_labels(y) for y in ys[10:]]
-        self.samples = [Sample(Standardizer("recording")(X)) for X in self.Xs]
-        self.known = read_labels(PROBLEM, self.samples[:10], self.partial)
+        self.instances = [Instance(Standardizer("recording")(X)) for X in self.Xs]
+        self.known = read_labels(PROBLEM, self.instances[:10], self.partial)
 
     def loss(self, factor: Floats, penalty: float | None = None) -> float:
         """On the test recordings, with the number of segments given or priced."""
         metric = Metric(factor, 0.0 if penalty is None else penalty)
         counts = [t.n_clusters if penalty is None else None for t in self.truths]
-        triples = zip(self.samples[10:], self.truths, counts, strict=True)
+        triples = zip(self.instances[10:], self.truths, counts, strict=True)
         return float(
             np.mean([partition_loss(t, PROBLEM.partition(x, metric, K)) for x, t, K in triples])
         )
@@ -83,10 +83,12 @@ class Trial:
 
     def rivals(self) -> dict[str, float]:
         """Everybody else."""
-        whole = TrainingSet(PROBLEM, self.samples[:10], self.known, np.ones(10), self.partial).parts
-        parts = whole.samples
+        whole = TrainingSet(
+            PROBLEM, self.instances[:10], self.known, np.ones(10), self.partial
+        ).parts
+        parts = whole.instances
         truths = whole.truths
-        scatter = sum(x.X.T @ x.X for x in self.samples[:10])
+        scatter = sum(x.X.T @ x.X for x in self.instances[:10])
         principal = np.linalg.eigh(scatter)[1][:, ::-1]
         whitening = within_whitening(Examples(parts, truths), 1e-2)
         between = sum(
@@ -102,7 +104,7 @@ class Trial:
 
 
 def _best_rank(
-    directions: Floats, parts: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
+    directions: Floats, parts: Sequence[Instance], truths: Sequence[EquivalenceMatrix]
 ) -> int:
     """How many components segment the labelled stretches best, their numbers of segments given."""
 
@@ -129,7 +131,7 @@ def from_principal_components(trial: Trial) -> Metric:
     _, data = Inputs.fit(settings.features, settings.standardize, read)
     units = FitState.of(settings, data.parts).units
     objective = PROBLEM.objective("diagonal", data.n_features)
-    seen = replace(data, samples=apply_to_samples(data.samples, units))
+    seen = replace(data, instances=apply_to_instances(data.instances, units))
     first = complete_labels(principal_components(seen), seen)
     w = objective.weight_space().identity()
     found = complete_in_rounds(settings, objective, seen, w, max_rounds=10, first=first)
@@ -139,7 +141,7 @@ def from_principal_components(trial: Trial) -> Metric:
 
 def principal_components(data: TrainingSet) -> Metric:
     """As many (1, 2, 4, ...) as agree best with what is known."""
-    centred = [x.X - x.X.mean(axis=0) for x in data.samples]
+    centred = [x.X - x.X.mean(axis=0) for x in data.instances]
     vectors = np.linalg.eigh(sum(X.T @ X for X in centred))[1][:, ::-1]
     factors = [vectors[:, : 2**k] for k in range(len(vectors).bit_length())]
     found = [calibrate_known(L, data) for L in factors]

@@ -87,15 +87,15 @@ def main(n_test: int, seed: int) -> None:
     images, masks = ([pair[k] for pair in pictures] for k in (0, 1))
     learner = fit(search, images[:N_LEARN], masks[:N_LEARN]).best_estimator_
     seconds = time.perf_counter() - start
-    samples = prepare(learner, images[N_LEARN:])
-    graphs = [sample.side for sample in samples]
+    instances = prepare(learner, images[N_LEARN:])
+    graphs = [instance.side for instance in instances]
     truths = [node_labels(y, g) for y, g in zip(masks[N_LEARN:], graphs, strict=True)]
     metrics = {
         "learned, full": learner.metric_,
         "grid": learner.baselines_["grid"].metric_,
         "start of learning": learner.baselines_["untrained"].metric_,
     }
-    cuts = {name: decode_with(learner, metric, samples) for name, metric in metrics.items()}
+    cuts = {name: decode_with(learner, metric, instances) for name, metric in metrics.items()}
     rows: list[Row] = []
     for name, found in cuts.items():
         values = np.array(scores(truths, found))

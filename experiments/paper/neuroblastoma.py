@@ -46,8 +46,8 @@ def penalty_only(
     inputs, data = Inputs.fit(settings.features, settings.standardize, read)
     identity = np.eye(data.n_features)
     metric = calibrate_known(identity, data).metric(identity)
-    samples, _ = data.problem.read([p.recording.X for p in test])
-    return annotation_errors(test, [data.problem.partition(x, metric) for x in inputs(samples)])
+    instances, _ = data.problem.read([p.recording.X for p in test])
+    return annotation_errors(test, [data.problem.partition(x, metric) for x in inputs(instances)])
 
 
 def learned(

@@ -33,7 +33,7 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.data.standardize import Standardizer
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, read_media, read_recordings, with_labels, write_recording
-from structsvm.partitions import Examples, Sample
+from structsvm.partitions import Examples, Instance
 from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.losses import covering, partition_loss
 
@@ -77,9 +77,9 @@ class Shows:
         return [truth.breakpoints for truth in self.truths]
 
     @property
-    def samples(self) -> list[Sample]:
+    def instances(self) -> list[Instance]:
         """z-scores within each show."""
-        return [Sample(Standardizer("recording")(X)) for X in self.Xs]
+        return [Instance(Standardizer("recording")(X)) for X in self.Xs]
 
     def used(self, use: str) -> list[int]:
         """Which shows are for this."""
@@ -187,17 +187,17 @@ def _numbers(shows: Shows) -> list[int]:
 
 
 def _components(shows: Shows, n: int) -> Floats:
-    samples = shows.samples
-    scatter = sum(samples[i].X.T @ samples[i].X for i in shows.used("learn"))
+    instances = shows.instances
+    scatter = sum(instances[i].X.T @ instances[i].X for i in shows.used("learn"))
     return np.linalg.eigh(np.asarray(scatter))[1][:, ::-1][:, :n]
 
 
 def _relevant(shows: Shows, n: int) -> Floats:
     leading = _components(shows, n)
     learn = shows.used("learn")
-    inside = [shows.samples[i].X @ leading for i in learn]
+    inside = [shows.instances[i].X @ leading for i in learn]
     return leading @ within_whitening(
-        Examples([Sample(X) for X in inside], [shows.truths[i] for i in learn]), SHRINKAGE
+        Examples([Instance(X) for X in inside], [shows.truths[i] for i in learn]), SHRINKAGE
     )
 
 
@@ -205,10 +205,10 @@ def _in_metric(shows: Shows, factor: Floats) -> Segmenter:
     """With the penalty of smallest loss on the shows to learn from."""
     problem = ChangePoint()
     learn = shows.used("learn")
-    samples = shows.samples
-    taught = Examples([samples[i] for i in learn], [shows.truths[i] for i in learn])
+    instances = shows.instances
+    taught = Examples([instances[i] for i in learn], [shows.truths[i] for i in learn])
     metric = problem.calibrate(factor, taught).metric(factor)
-    return lambda which: [problem.partition(samples[i], metric) for i in which]
+    return lambda which: [problem.partition(instances[i], metric) for i in which]
 
 
 def _learned(shows: Shows, kind: str, lam: float) -> Segmenter:

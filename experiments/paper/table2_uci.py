@@ -28,7 +28,7 @@ from experiments._tables import LARGE, NAMES, REPEATS, Table, Task, read
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning, LearningError
 from structsvm.learner import closed_forms as tuned_metrics
-from structsvm.partitions import Metric, Sample
+from structsvm.partitions import Instance, Metric
 from structsvm.solvers import CuttingPlane, Stopping
 
 PRINTED = {
@@ -123,7 +123,7 @@ def methods(task: Task, lam: float) -> Iterator[tuple[str, Callable[[], Metric],
     identity = Metric(np.eye(P), 1.0)
 
     def rival(name: str, **settings: Any) -> Callable[[], Metric]:
-        return lambda: tuned_metrics.fit(name, problem, [Sample(X)], [truth], **settings)
+        return lambda: tuned_metrics.fit(name, problem, [Instance(X)], [truth], **settings)
 
     def learned(metric: str, oracle: str = "auto") -> Callable[[], Metric]:
         return lambda: learn(task, metric, oracle, lam)
@@ -168,7 +168,7 @@ def rca_of_pairs(task: Task, n: int) -> Metric:
     chunklets = EquivalenceMatrix.from_labels(np.repeat(np.arange(n), 2))
     problem = Clustering(random_state=task.seed)
     X = task.train.standardized[rows]
-    return tuned_metrics.fit("rca", problem, [Sample(X)], [chunklets], shrinkage=RIDGE)
+    return tuned_metrics.fit("rca", problem, [Instance(X)], [chunklets], shrinkage=RIDGE)
 
 
 def row(description: str, runs: Runs, protocol: str) -> Row:

@@ -71,8 +71,8 @@ def main(folder: Path, seconds: float, quick: bool) -> None:
     found: dict[Setting, list[Scores]] = {}
     sizes: dict[Setting, float] = {}
     for setting in settings[:1] if quick else settings:
-        samples, _ = setting.problem.read([image.image for image in images])
-        graphs = [sample.side for sample in samples]
+        instances, _ = setting.problem.read([image.image for image in images])
+        graphs = [instance.side for instance in instances]
         truths = [node_labels(x.labels, g) for x, g in zip(images, graphs, strict=True)]
         sizes[setting] = float(np.median([graph.n_samples for graph in graphs]))
         found[setting] = [
@@ -271,12 +271,12 @@ def pictures(images: Sequence[LabelledImage], found: Mapping[Setting, Sequence[S
     for axes, (name, k) in zip(rows, shown.items(), strict=True):
         image = images[test[k]]
         metrics = {"grid": learner.baselines_["grid"].metric_, "learned": learner.metric_}
-        samples = prepare(learner, image.image)
-        graph = samples[0].side
+        instances = prepare(learner, image.image)
+        graph = instances[0].side
         truth = node_labels(image.labels, graph)
         panels: dict[str, Any] = {f"{name}: {image.name}": None, "truth": image.labels}
         for metric_name, metric in metrics.items():
-            cut = decode_with(learner, metric, samples)[0]
+            cut = decode_with(learner, metric, instances)[0]
             loss = partition_loss(truth, cut)
             panels[f"{metric_name}, loss {loss:.2f}"] = graph.label_map(np.array(cut.labels))
         for ax, (title, labels) in zip(axes, panels.items(), strict=True):

@@ -53,15 +53,15 @@ def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -
     learned, called = learned_metric(search, Xs, ys, groups)
     others = {search.best_candidate_: best, **best.baselines_}
     contrasts = search.verdict_.contrasts
-    samples = [recording.X for recording in test]
+    instances = [recording.X for recording in test]
     found: dict[str, dict[str, list[float]]] = {}
     for given, counts in (("unknown", None), ("known", [M.n_clusters for M in truths])):
         both = {
-            use: losses(model.predict_partitions(samples, counts), truths)
+            use: losses(model.predict_partitions(instances, counts), truths)
             for use, model in (("learned", learned), ("best", best))
         }
         rivals = {
-            name: losses(model.predict_partitions(samples, counts), truths)
+            name: losses(model.predict_partitions(instances, counts), truths)
             for name, model in others.items()
             if model.sees is None
         }

@@ -33,7 +33,7 @@ from structsvm.io import arrays_and_labels
 from structsvm.learner import TrainingSet
 from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.known_prices import calibrate_known
-from structsvm.partitions import Metric, Sample
+from structsvm.partitions import Instance, Metric
 from structsvm.partitions.losses import partition_loss
 from structsvm.training_labels import read_labels
 
@@ -57,9 +57,9 @@ class Data:
     def loss_of(self, metric: Metric) -> float:
         """Mean test loss of a metric; the number of segments is left open."""
         losses = []
-        for sample, y in zip(standardized(self.test), self.truths, strict=True):
-            guess = PROBLEM.partition(sample, metric)
-            losses.append(partition_loss(PROBLEM.encode(y, sample), guess))
+        for instance, y in zip(standardized(self.test), self.truths, strict=True):
+            guess = PROBLEM.partition(instance, metric)
+            losses.append(partition_loss(PROBLEM.encode(y, instance), guess))
         return float(np.mean(losses))
 
     def loss(self, learner: MetricLearner) -> float:
@@ -83,9 +83,9 @@ class Data:
         return [PartialLabels(regions=_regions(y, exact)) for y in self.ys]
 
 
-def standardized(Xs: Sequence[Any]) -> list[Sample]:
+def standardized(Xs: Sequence[Any]) -> list[Instance]:
     """Recordings as metrics of this problem see them."""
-    return [Sample(Standardizer("recording")(X)) for X in Xs]
+    return [Instance(Standardizer("recording")(X)) for X in Xs]
 
 
 def _regions(y: Any, exact: bool) -> list[tuple[int, int, Any]]:
@@ -103,12 +103,12 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     With too few labels the best metric is zero, which is refused: that counts as no learning.
     """
     labels = data.stretches(fraction, seed)
-    samples = standardized(data.Xs)
-    known = read_labels(PROBLEM, samples, labels)
-    whole = TrainingSet(PROBLEM, samples, known, np.ones(len(samples)), labels)
-    parts = whole.parts.samples
+    instances = standardized(data.Xs)
+    known = read_labels(PROBLEM, instances, labels)
+    whole = TrainingSet(PROBLEM, instances, known, np.ones(len(instances)), labels)
+    parts = whole.parts.instances
     truths = whole.parts.truths
-    identity = np.eye(samples[0].n_features)
+    identity = np.eye(instances[0].n_features)
     calibration = calibrate_known(identity, whole)
     untrained = data.loss_of(calibration.metric(identity))
     rca = tuned_metrics.fit("rca", PROBLEM, parts, truths)

@@ -122,9 +122,9 @@ def not_learned(
     """Segmentations in the untrained metric and in PCA's, whose penalties are tuned on labels."""
     Xs, ys = arrays_and_labels(learn)
     learner = MetricLearner(standardize="recording").fit(Xs, ys)
-    samples = prepare(learner, Xs)
+    instances = prepare(learner, Xs)
     truths = encode(learner, Xs, ys)
-    pca = tuned_metrics.fit("pca", learner.problem_, samples, truths)
+    pca = tuned_metrics.fit("pca", learner.problem_, instances, truths)
     unseen = prepare(learner, [r.X for r in test])
     metrics = dict(zip(NEEDS, (learner.baselines_["untrained"].metric_, pca), strict=True))
     return {name: decode_with(learner, metric, unseen) for name, metric in metrics.items()}

@@ -46,10 +46,10 @@ def row(
 ) -> Row:
     """Held-out scores of one metric, given the true number of segments and not."""
     Xs, ys = arrays_and_labels(test)
-    samples = prepare(learner, Xs)
+    instances = prepare(learner, Xs)
     truths = encode(learner, Xs, ys)
-    known = decode_with(learner, metric, samples, [truth.n_clusters for truth in truths])
-    unknown = scores(truths, decode_with(learner, metric, samples))
+    known = decode_with(learner, metric, instances, [truth.n_clusters for truth in truths])
+    unknown = scores(truths, decode_with(learner, metric, instances))
     return {
         "metric": name,
         "loss, K known": scores(truths, known)["loss"],
@@ -70,11 +70,11 @@ def main(folder: Path) -> None:
         seconds = time.process_time() - start
         rows.append(row(f"learned, {kind}", learner, learner.metric_, test, seconds))
     rivals = {"untrained": "untrained", "PCA": "pca", "RCA, half shrunk": "rca", "OLDA": "olda"}
-    samples = prepare(learner, Xs)
+    instances = prepare(learner, Xs)
     truths = encode(learner, Xs, ys)
     for shown, name in rivals.items():
         start = time.process_time()
-        metric = tuned_metrics.fit(name, learner.problem_, samples, truths)
+        metric = tuned_metrics.fit(name, learner.problem_, instances, truths)
         rows.append(row(shown, learner, metric, test, time.process_time() - start))
     publish("har_spsw", rows)
     draw(learner, test)

@@ -50,8 +50,8 @@ def main(folder: Path, seconds: float) -> None:
     warnings.simplefilter("ignore", DataWarning)
     images = read_images(folder)
     pieces = Pieces("horses_forest", seconds)
-    samples, _ = SETTING.problem.read([image.image for image in images])
-    graphs = [sample.side for sample in samples]
+    instances, _ = SETTING.problem.read([image.image for image in images])
+    graphs = [instance.side for instance in instances]
     truths = [node_labels(x.labels, g) for x, g in zip(images, graphs, strict=True)]
     runs = [pieces.get(f"draw {i}", partial(draw, i, graphs, truths)) for i in range(DRAWS)]
     pieces.finish()

@@ -22,7 +22,7 @@ from experiments.studies.har_closed_set import draws
 from experiments.studies.har_spsw import split
 from experiments.studies.nested_rivals import CHANGES, Nested, difference
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.datasets import digits_recordings
 from structsvm.errors import DataWarning
 from structsvm.features import Lags
@@ -92,20 +92,20 @@ def shrinkages(learn: Sequence[Recording], test: Sequence[Recording]) -> dict[st
     """The mean test loss of OLDA on lags for each, and for the best on the training recordings."""
     learner = MetricLearner(metric="olda", features=Lags()).fit(*arrays_and_labels(learn))
     both = [arrays_and_labels(some) for some in (learn, test)]
-    (samples, truths), (new, unseen) = (
+    (instances, truths), (new, unseen) = (
         (prepare(learner, Xs), encode(learner, Xs, ys)) for Xs, ys in both
     )
 
-    def loss(metric: Metric, xs: Sequence[Sample], known: Sequence[EquivalenceMatrix]) -> float:
+    def loss(metric: Metric, xs: Sequence[Instance], known: Sequence[EquivalenceMatrix]) -> float:
         pairs = zip(known, decode_with(learner, metric, xs), strict=True)
         return float(np.mean([partition_loss(t, g) for t, g in pairs]))
 
     found = {}
     trained = {}
     for shrinkage in SHRINKAGES:
-        metric = tuned_metrics.fit("olda", learner.problem_, samples, truths, shrinkage=shrinkage)
+        metric = tuned_metrics.fit("olda", learner.problem_, instances, truths, shrinkage=shrinkage)
         found[f"{shrinkage:g}"] = loss(metric, new, unseen)
-        trained[f"{shrinkage:g}"] = loss(metric, samples, truths)
+        trained[f"{shrinkage:g}"] = loss(metric, instances, truths)
     least = min((f"{s:g}" for s in SHRINKAGES[2:]), key=lambda name: trained[name])
     return {**found, CHOSEN: found[least]}
 

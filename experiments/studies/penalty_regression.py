@@ -30,7 +30,7 @@ from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.learner.preparing import encode, prepare
 from structsvm.learner.steps import decode_with
-from structsvm.partitions import Examples, Metric, Sample
+from structsvm.partitions import Examples, Instance, Metric
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
@@ -87,7 +87,7 @@ def describe(Z: Floats) -> Floats:
 
 def interval(learner: MetricLearner, Z: Floats, truth: EquivalenceMatrix) -> tuple[float, float]:
     """The longest run of penalties, in logarithms, that segment a recording best."""
-    examples = Examples([Sample(Z)], [truth])
+    examples = Examples([Instance(Z)], [truth])
     found = learner.problem_.calibrate(np.eye(Z.shape[1]), examples)
     logs = np.log(found.penalties)
     best = np.flatnonzero(found.losses <= found.losses.min() + 1e-9)
@@ -104,12 +104,12 @@ def held_out(
     """Losses of the test recordings by metric and penalty."""
     learner = MetricLearner(metric="diagonal", standardize="recording")
     learner.fit([Xs[i] for i in train], [ends[i] for i in train])
-    samples = prepare(learner, list(Xs))
+    instances = prepare(learner, list(Xs))
     truths = encode(learner, list(Xs), list(ends))
     found: dict[tuple[str, str], list[float]] = {}
     metrics = {"untrained": learner.baselines_["untrained"].metric_, "learned": learner.metric_}
     for name, metric in metrics.items():
-        Zs = [sample.X @ metric.factor for sample in samples]
+        Zs = [instance.X @ metric.factor for instance in instances]
         features = np.array([describe(Z) for Z in Zs])
         intervals = np.array([interval(learner, Zs[i], truths[i]) for i in train])
         known = np.isfinite(intervals).any(axis=1)
@@ -120,7 +120,7 @@ def held_out(
         for kind in ("learner's own", *rules):
             prices = [metric.price if kind not in rules else rules[kind](features[i]) for i in test]
             guesses = [
-                decode_with(learner, Metric(metric.factor, price), [samples[i]])[0]
+                decode_with(learner, Metric(metric.factor, price), [instances[i]])[0]
                 for i, price in zip(test, prices, strict=True)
             ]
             pairs = zip((truths[i] for i in test), guesses, strict=True)

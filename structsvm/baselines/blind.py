@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataError
 from structsvm.learner.frame_learner import Stretch, losses_of
 from structsvm.learner.learned import How, Learned
@@ -51,13 +51,13 @@ class BlindLearner(Learner):
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         parts = []
-        for i, (sample, labels) in enumerate(zip(data.samples, data.labels, strict=True)):
+        for i, (instance, labels) in enumerate(zip(data.instances, data.labels, strict=True)):
             for rows, truth in zip(*labels.part, strict=True):
                 end = int(rows[-1]) + 1
-                parts.append(Stretch(i, int(rows[0]), end, truth, sample.n_samples))
+                parts.append(Stretch(i, int(rows[0]), end, truth, instance.n_samples))
         if all(part.truth.n_clusters == 1 for part in parts):
             raise DataError("no recording has a change: there is no boundary to learn from")
-        return Learned(AsMeasured(), self._chosen(parts, [x.n_samples for x in data.samples]))
+        return Learned(AsMeasured(), self._chosen(parts, [x.n_samples for x in data.instances]))
 
 
 class BlindModel(Model):
@@ -68,10 +68,10 @@ class BlindModel(Model):
         """The segment ends of a recording of T samples, of K segments if K is given."""
 
     def partition(
-        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
     ) -> Found:
         """The segments of so many samples."""
-        return Found(EquivalenceMatrix.from_breakpoints(self.ends(sample.n_samples, n_clusters)))
+        return Found(EquivalenceMatrix.from_breakpoints(self.ends(instance.n_samples, n_clusters)))
 
 
 @dataclass(eq=False, repr=False)
@@ -278,16 +278,16 @@ class OnePart(Learner):
 
 @dataclass(frozen=True)
 class Whole(Model):
-    """All items of a sample in one part, whatever the number of parts that is asked for."""
+    """All items of an instance in one part, whatever the number of parts that is asked for."""
 
     is_named: bool = False
 
     def partition(
-        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
     ) -> Found:
         """One part, in the only state if that has a name."""
         states = np.zeros(1, dtype=np.int64) if self.is_named else None
-        return Found(EquivalenceMatrix.from_breakpoints([sample.n_samples]), states)
+        return Found(EquivalenceMatrix.from_breakpoints([instance.n_samples]), states)
 
 
 def blind_methods(contiguous: bool) -> list[Method]:
@@ -306,8 +306,8 @@ def blind_to(problem: PartitionProblem, learned_from: TrainingSummary) -> dict[s
         methods.append(Method("most-frequent", OnePart(learned_from.commonest)))
     known_ends = learned_from.ends or ((1,),)  # of what has no segments
     truths = [EquivalenceMatrix.from_breakpoints(ends) for ends in known_ends]
-    samples = [Sample(np.zeros((M.n_samples, 0))) for M in truths]
+    instances = [Instance(np.zeros((M.n_samples, 0))) for M in truths]
     rules = [Known.of(M) for M in truths]
     weights = np.ones(len(truths))
-    data = TrainingSet(problem, samples, rules, weights, known_ends)
+    data = TrainingSet(problem, instances, rules, weights, known_ends)
     return {method.name: method.learned_from(data) for method in methods}

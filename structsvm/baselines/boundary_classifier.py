@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.per_sample import units_of
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
+from structsvm.data.per_instance import units_of
 from structsvm.features.scores import (
     DISTANCE,
     SPREAD,
@@ -137,10 +137,10 @@ class Peaks(Model):
     distance: int
 
     def partition(
-        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
     ) -> Found:
         """The peaks above the threshold, or so many of the highest ones."""
-        ends = self._ends(np.asarray(sample.states)[:, 1], n_clusters)
+        ends = self._ends(np.asarray(instance.states)[:, 1], n_clusters)
         return Found(EquivalenceMatrix.from_breakpoints(ends))
 
     def _ends(self, p: Floats, K: int | None) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.per_sample import units_of
+from structsvm.data.per_instance import units_of
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.frames import FrameRecipe, check_smoothing

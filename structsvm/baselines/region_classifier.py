@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN
-from structsvm.data.sample import Sample
 from structsvm.features.frames import FrameModel, States, mean_probabilities
 from structsvm.features.scores import region_recipe
 from structsvm.graphs.graph import FeatureGraph
@@ -101,7 +101,7 @@ class RegionClassifier(Learner):
     def _learn_in(self, data: TrainingSet) -> Learned:
         recipe = region_recipe(self)
         seeing = SeenNodes(self._names_pixels)
-        graphs = [seeing.graph_of(sample) for sample in data.samples]
+        graphs = [seeing.graph_of(instance) for instance in data.instances]
         labels = [getattr(y, "labels", y) for y in data.given]  # of PartialLabels
         names = list(map(node_names, labels, graphs))
         if self._names_pixels:  # of each image as many, in folds of about as many images too
@@ -146,19 +146,24 @@ class SeenNodes(Stage):
         """Names of the regions; None of pixels, which are no items of the graph."""
         return None if self.of_pixels else self.classes
 
-    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        graphs = [self.graph_of(sample) for sample in samples]
+    def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
+        graphs = [self.graph_of(instance) for instance in instances]
         probabilities = mean_probabilities(self.models, [graph.X for graph in graphs], self.owner)
         if self.of_pixels:  # of a large image, those of a block are alike
             pairs = zip(probabilities, graphs, strict=True)
             probabilities = [
                 p if graph.regions is None else p[graph.regions.ravel()] for p, graph in pairs
             ]
-        return [replace(sample, states=p) for sample, p in zip(samples, probabilities, strict=True)]
+        return [
+            replace(instance, states=p)
+            for instance, p in zip(instances, probabilities, strict=True)
+        ]
 
-    def graph_of(self, sample: Sample) -> FeatureGraph:
+    def graph_of(self, instance: Instance) -> FeatureGraph:
         """The graph, or that of all pixels of its image; without one all nodes are neighbours."""
-        graph = sample.side if isinstance(sample.side, FeatureGraph) else FeatureGraph(sample.X)
+        graph = (
+            instance.side if isinstance(instance.side, FeatureGraph) else FeatureGraph(instance.X)
+        )
         if not self.of_pixels or graph.image is None:
             return graph
         return named_pixels(graph.image)
@@ -172,10 +177,10 @@ class Regions(Model):
     """Of the probability of the second of two regions."""
 
     def partition(
-        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
     ) -> Found:
         """The nodes, or pixels, of each region; at most so many regions, the most probable ones."""
-        code = self._code(np.asarray(sample.states), n_clusters)
+        code = self._code(np.asarray(instance.states), n_clusters)
         return Found.of(EquivalenceMatrix.from_labels(code), code)
 
     def _code(self, p: Floats, K: int | None) -> Ints:

@@ -11,8 +11,8 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from structsvm.data.instance import Instance
 from structsvm.data.labels import label_values
-from structsvm.data.sample import Sample
 from structsvm.errors import DataError, without_warnings
 from structsvm.learner.learned import How, Learned
 from structsvm.learner.learner import Learner
@@ -80,7 +80,7 @@ class RowClassifier(Learner):
 
     def _learn_in(self, data: TrainingSet) -> Learned:
         refuse_unlisted("kind", self.kind, tuple(NAMES_BY_KIND))
-        X = np.vstack([sample.X for sample in data.samples])
+        X = np.vstack([instance.X for instance in data.instances])
         y = np.concatenate([label_values(one) for one in data.item_labels])
         if len(X) != len(y) or np.unique(y).size < 2:
             raise DataError(
@@ -109,8 +109,8 @@ class Classes(Model):
     """The fitted classifier of scikit-learn."""
 
     def partition(
-        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
     ) -> Found:
         """The rows of each class."""
-        codes = np.searchsorted(self.classifier.classes_, self.classifier.predict(sample.X))
+        codes = np.searchsorted(self.classifier.classes_, self.classifier.predict(instance.X))
         return Found.of(EquivalenceMatrix.from_labels(codes), codes)

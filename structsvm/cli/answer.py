@@ -62,7 +62,7 @@ class Answer:
         """Judge by what was held out, of the columns that were learned from."""
         test = test.seen_by(learner)
         inputs = test.inputs
-        samples = inputs.scored(test.data.samples)
+        instances = inputs.scored(test.data.instances)
         model = output / MODEL
         with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
         predict = f"structsvm predict {model} NEW"
@@ -73,9 +73,9 @@ class Answer:
         about["tolerance"] = 5 * inputs.window
         about["unseen_states"] = "count"  # the split is ours: a rare state may be held out only
         with inputs.named():
-            learner.training_data_.warn_if_among([x.data for x in samples], inputs.words)
+            learner.training_data_.warn_if_among([x.data for x in instances], inputs.words)
             held_out = HeldOut.of(
-                learner, inputs.Xs, inputs.ys, names=inputs.names, measured=samples, **about
+                learner, inputs.Xs, inputs.ys, names=inputs.names, measured=instances, **about
             )
             asked = inputs.request
             paths = " ".join(map(shlex.quote, asked.paths))
@@ -90,7 +90,7 @@ class Answer:
             answers = answers_of(
                 learner,
                 inputs,
-                samples,
+                instances,
                 n_clusters=[M.n_clusters for M in guesses] if with_counts else None,
                 prepared=list(held_out.evaluation.prepared),
             )

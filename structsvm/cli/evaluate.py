@@ -16,7 +16,7 @@ from structsvm.cli.outputs import Guard
 from structsvm.cli.parts import NO_GROUPS
 from structsvm.cli.request import Request, assigned, refuse_if
 from structsvm.cli.terminal import Terminal
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import printable
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.evaluate import evaluate
@@ -43,8 +43,8 @@ def run_evaluate(args: Namespace, terminal: Terminal) -> int:
     in_part = learner.problem_.traits.contiguous  # scored on what is labelled
     asked = {"need_labels": True, "blanks": in_part}
     inputs = read_for(learner, args.model, request, terminal, **asked)
-    samples = inputs.measured(learner)
-    split = "auto" if can_be_split(learner, samples, inputs.ys) else None
+    instances = inputs.measured(learner)
+    split = "auto" if can_be_split(learner, instances, inputs.ys) else None
     refuse_if(split and args.groups, NO_GROUPS)
     about = {
         "n_clusters": args.n_clusters,
@@ -53,7 +53,7 @@ def run_evaluate(args: Namespace, terminal: Terminal) -> int:
         "names": inputs.names,
         "times": inputs.times,
         "groups": inputs.groups(),
-        "measured": samples,
+        "measured": instances,
     }
     with inputs.named(), terminal.working("partitioning"):
         result = evaluate(learner, inputs.Xs, inputs.ys, split=split, **about)
@@ -79,15 +79,15 @@ def called(paths: Sequence[str]) -> str:
     return named.stem if named.is_file() else named.name
 
 
-def can_be_split(learner: Learner, samples: Sequence[Sample], ys: Sequence[Any]) -> bool:
+def can_be_split(learner: Learner, instances: Sequence[Instance], ys: Sequence[Any]) -> bool:
     """Whether a verdict can be about the rows of a table, the only one."""
-    if not has_rows(learner.problem_, samples) or len(samples) != 1:
+    if not has_rows(learner.problem_, instances) or len(instances) != 1:
         return False
-    if samples[0].data in learner.training_data_:
+    if instances[0].data in learner.training_data_:
         unstored = any(isinstance(value, Unstored) for value in learner.get_params(False).values())
         if unstored or len(learner.training_data_) > 1:
             return False  # nothing can be learned again, or other tables would be missing
-    return fewest_rows(ys[0]) <= samples[0].n_samples
+    return fewest_rows(ys[0]) <= instances[0].n_samples
 
 
 def readable(result: Evaluation) -> tuple[str, ...]:

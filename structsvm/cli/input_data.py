@@ -22,8 +22,8 @@ from structsvm.cli.request import (
     takes_images,
 )
 from structsvm.cli.terminal import Terminal
+from structsvm.data.instance import Instance
 from structsvm.data.labels import unlabelled
-from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, usual_steps
 from structsvm.data.words import IMAGES, Words
 from structsvm.errors import DataError, SettingsError, warn
@@ -86,12 +86,12 @@ class InputData:
         """How many samples were averaged to one."""
         return max(item.window for item in self.items)
 
-    def scored(self, samples: Sequence[Sample]) -> list[Sample]:
+    def scored(self, instances: Sequence[Instance]) -> list[Instance]:
         """The samples, whose partitions are scored by the samples that windows averaged."""
         if self.window == 1:
-            return list(samples)
+            return list(instances)
         fine = [replace(one.fine or one, X=(one.fine or one).X[:, :0]) for one in self.items]
-        rows = zip(samples, self.items, fine, strict=True)  # what workers receive is small
+        rows = zip(instances, self.items, fine, strict=True)  # what workers receive is small
         return [replace(x, side=replace(one, X=x.X[:, :0], fine=of)) for x, one, of in rows]
 
     @property
@@ -231,7 +231,7 @@ class InputData:
         )
         return replace(problem, cluster_count="unknown")  # type: ignore[type-var]
 
-    def measured(self, learner: Learner) -> list[Sample]:
+    def measured(self, learner: Learner) -> list[Instance]:
         """Check the samples; images become graphs."""
         with self.named(), self.terminal.working("checking"):
             return self.scored(as_measured(learner, self.Xs))

@@ -162,7 +162,7 @@ def _seconds_of_one(inputs: InputData) -> float:
 
 def n_items(part: Part) -> int:
     """The number of samples, or of rows, nodes, in all."""
-    return sum(sample.n_samples for sample in part.data.samples)
+    return sum(instance.n_samples for instance in part.data.instances)
 
 
 def _columns(part: Part, most: int) -> Part:
@@ -232,7 +232,7 @@ def _some(part: Part, most: int, fewest: int) -> Part:
         seen |= names
     ranks = [(not fresh, labels[i].n_changes == 0) for i, fresh in zip(order, new, strict=True)]
     order = [order[k] for k in sorted(range(len(order)), key=ranks.__getitem__)]
-    sizes = np.cumsum([part.data.samples[i].n_samples for i in order])
+    sizes = np.cumsum([part.data.instances[i].n_samples for i in order])
     n = max(fewest, int(np.searchsorted(sizes, most, side="right")))
     if n >= len(order):
         return part
@@ -302,7 +302,7 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
     data = whole.data
     full = whole.data.scorable
     names = np.arange(len(data)) if data.groups is None else np.array(data.groups)
-    copies = contents([sample.data for sample in data.samples])
+    copies = contents([instance.data for instance in data.instances])
     n_groups = np.unique(names[full]).size
     names = joined(np.unique(names, return_inverse=True)[1], copies)
     units = np.unique(names[full])
@@ -396,7 +396,7 @@ def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.boo
 
 def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
     if split in (ROWS, CLUSTERS):
-        n_learned, n = (part.data.samples[0].n_samples for part in (train, test))
+        n_learned, n = (part.data.instances[0].n_samples for part in (train, test))
         what = "rows of the same clusters" if split == ROWS else "clusters of their own"
         return f"learning from {n_learned} rows; held out: {n} {what}"
     learned = [*dict.fromkeys(train.inputs.names)]

@@ -68,7 +68,7 @@ KINDS = {
         "    structsvm problems\n",
         "`$module.py` has the joint features, the loss and both searches; `StructuredSVM($cls())`\n"
         "learns the weights. The test calls `structsvm.testing.check_problem`, which compares the\n"
-        "searches with all labellings of a sample; run it after every change.",
+        "searches with all labellings of an instance; run it after every change.",
     ),
     "cuts": Kind(
         None,

@@ -25,8 +25,8 @@ from structsvm.cli.outputs import (
 )
 from structsvm.cli.request import Request, assigned, refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.data.per_sample import Counts
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
+from structsvm.data.per_instance import Counts
 from structsvm.io.recording import listed
 from structsvm.learner.feature_weights import metric_of
 from structsvm.learner.files import load_learner
@@ -45,36 +45,36 @@ Pairs = Sequence[tuple[int, int]]
 def answers_of(
     learner: Learner,
     inputs: InputData,
-    measured: list[Sample],
+    measured: list[Instance],
     *,
     n_clusters: Counts = None,
     rules: Rules | None = None,
     margins: bool = False,
     level: float | None = None,
-    prepared: list[Sample] | None = None,
+    prepared: list[Instance] | None = None,
 ) -> list[Answer]:
     """The partitions of samples by a learner, whatever its method."""
     rules = rules or {}
-    samples = learner.inputs_(measured) if prepared is None else prepared
+    instances = learner.inputs_(measured) if prepared is None else prepared
     problem = learner.problem_
     label = inputs.label
     if margins or level is not None:
         about: Any = {"margins": True, "level": level, **rules}
-        tables = learner.predict_segments(samples, n_clusters, **about)
+        tables = learner.predict_segments(instances, n_clusters, **about)
         return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
-    found, _ = partition_all(learner, samples, n_clusters, rules)
+    found, _ = partition_all(learner, instances, n_clusters, rules)
     partitions = [one.partition for one in found]
     if takes_images(problem):
-        maps = labels_of(problem, partitions, samples)
+        maps = labels_of(problem, partitions, instances)
         return [parts(name, each) for name, each in zip(inputs.names, maps, strict=True)]
     if problem.traits.contiguous:
-        pairs = zip(found, samples, strict=True)
+        pairs = zip(found, instances, strict=True)
         tables = [segment_table(one, x, learner.classes_) for one, x in pairs]
         return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
-    classes: Sequence[Any] = [None] * len(samples)
+    classes: Sequence[Any] = [None] * len(instances)
     who, namer = _namer(learner)
     if namer is not None:
-        seen = samples if who == "" else namer.inputs_(measured)
+        seen = instances if who == "" else namer.inputs_(measured)
         named = found if who == "" else partition_all(namer, seen, None, {})[0]
         names = np.asarray(namer.classes_)
         classes = [names_of_items(*pair, names) for pair in zip(named, seen, strict=True)]
@@ -124,20 +124,20 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
         guard.check_files(places(learner.problem_, output, inputs.names))
     too_many = one_file and takes_images(learner.problem_) and len(inputs) > 1
     refuse_if(too_many, f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
-    samples = inputs.measured(learner)
+    instances = inputs.measured(learner)
     links = (args.must_link or [], args.cannot_link or [])
     with inputs.named():
-        for lost, where, share in dead_columns(learner, samples):
-            if len(where) == len(samples) and share < 1.0:
+        for lost, where, share in dead_columns(learner, instances):
+            if len(where) == len(instances) and share < 1.0:
                 said = "constant here, and in nothing before"
                 terminal.warn(f"predicted --without {listed(lost, 3)}: {said}", said)
                 learner = without(learner, lost)
-        warn_of_dead_features(learner, samples)
+        warn_of_dead_features(learner, instances)
         with terminal.working("partitioning"):
             answers = answers_of(
                 learner,
                 inputs,
-                samples,
+                instances,
                 n_clusters=args.n_clusters,
                 rules=_rules(inputs, args.model, links),
                 margins=args.margins,

@@ -309,7 +309,7 @@ class Search:
         """What answered first, by its name, if it was compared with nothing."""
         self.of_first = (0, 0)
         """The columns and the samples that it was learned from."""
-        self.whole = fingerprint([x.data for x in thinned(parts, AT_ONCE)[0].data.samples])
+        self.whole = fingerprint([x.data for x in thinned(parts, AT_ONCE)[0].data.instances])
 
     def look_at(self, most: int) -> None:
         """Learn from so many samples at most, and judge by fewer."""

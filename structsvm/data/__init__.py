@@ -1,1 +1,1 @@
-"""Samples as arrays: what users hold, checked once, in memory or read on demand."""
+"""Instances as arrays: what users hold, checked once, in memory or read on demand."""

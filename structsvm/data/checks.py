@@ -77,7 +77,7 @@ def cell(row: int, column: int, names: Names) -> str:
 
 
 def one_each(values: Any, n: int, words: Words, noun: str = "labelling", way_out: str = "") -> Any:
-    """What is given for each of n samples, as a list; refuse any other number of them."""
+    """What is given for each of n instances, as a list; refuse any other number of them."""
     each = [] if values is None else list(values)
     if len(each) != n:
         raise DataError(f"{words.wholes(n)} but {counted(len(each), noun)}{way_out}")
@@ -101,7 +101,7 @@ TRANSPOSED = (
 )
 
 
-def check_samples(
+def check_instances(
     Xs: Any,
     feature_names: Names = None,
     n_features: int | None = None,
@@ -109,12 +109,12 @@ def check_samples(
     missing: str | None = None,
 ) -> tuple[list[Floats], list[str] | None]:
     """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known."""
-    samples = as_list(Xs, words)
-    if not samples:
+    instances = as_list(Xs, words)
+    if not instances:
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
     names = None if feature_names is None else checked_names(feature_names)
     arrays: list[Floats] = []
-    for i, X in enumerate(samples):
+    for i, X in enumerate(instances):
         if (plain := _plain(X)) is not None:
             arrays.append(plain)
             continue

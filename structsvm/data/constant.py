@@ -86,5 +86,5 @@ def constant_features(Xs: Sequence[Data], seen: Floats | None = None) -> NDArray
 
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
-    """Which features of a sample are constant up to rounding, (P,)."""
+    """Which features of an instance are constant up to rounding, (P,)."""
     return scales(X) <= CONSTANT_UP_TO * magnitudes(X)

@@ -1,4 +1,4 @@
-"""Copies and near copies of samples and rows, which are not independent."""
+"""Copies and near copies of instances and rows, which are not independent."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NEAR_ROWS = 1e-3
 """Difference of two copies at most, in standard deviations of a column: one may have been written
 with fewer digits, or with a little noise."""
 BLOCKS = 16
-"""Parts whose means say which samples may be near copies."""
+"""Parts whose means say which instances may be near copies."""
 
 
 def contents(items: Sequence[Any]) -> Ints:
-    """A number for each sample, the same for those that are copies or near copies, (N,)."""
+    """A number for each instance, the same for those that are copies or near copies, (N,)."""
     exact = np.unique([fingerprint(item) for item in items], return_inverse=True)[1]
     first = np.unique(exact, return_index=True)[1]
     pairs = [(exact[a], exact[b]) for a, b in _near([items[i] for i in first], first)]

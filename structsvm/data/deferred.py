@@ -32,7 +32,7 @@ write to.
 """
 
 BATCH = 10_000
-"""Items of samples that are worked on together, if there are so many."""
+"""Items of instances that are worked on together, if there are so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ def is_data(X: Any) -> TypeGuard[Data]:
 
 
 def arrays_among(Xs: Sequence[Data]) -> list[Floats]:
-    """The samples that are in memory."""
+    """The instances that are in memory."""
     return [X for X in Xs if not isinstance(X, Deferred)]
 
 
@@ -264,7 +264,7 @@ def _sum_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) ->
 
 
 def batches_of(sizes: Sequence[int], most: int | None = None) -> list[tuple[int, int]]:
-    """Ranges of samples with these numbers of items, each a moment's work for a worker."""
+    """Ranges of instances with these numbers of items, each a moment's work for a worker."""
     most = BATCH if most is None else most
     ranges = []
     begin = 0

@@ -19,12 +19,13 @@ from structsvm.data.checks import (
     Names,
     as_floats,
     as_list,
-    check_samples,
+    check_instances,
     check_widths,
     checked_names,
 )
 from structsvm.data.constant import is_constant
 from structsvm.data.deferred import Deferred, Origin, labels_read_with
+from structsvm.data.instance import Instance
 from structsvm.data.marks import warn_about_marks
 from structsvm.data.missing import has_gaps
 from structsvm.data.rows import (
@@ -36,7 +37,6 @@ from structsvm.data.rows import (
     warn_about_order,
     without_counting,
 )
-from structsvm.data.sample import Sample
 from structsvm.data.times import warn_about_times
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, StructSVMError
@@ -62,8 +62,8 @@ def read_arrays(
     n_features: int | None = None,
     words: Words = RECORDINGS,
     missing: str | None = None,
-) -> tuple[list[Sample], list[str] | None]:
-    """Recordings as users hold them, as samples, and the names of their features."""
+) -> tuple[list[Instance], list[str] | None]:
+    """Recordings as users hold them, as instances, and the names of their features."""
     source = source_of(Xs)
     if source is not None:
         source = replace(source, words=words, missing=missing)
@@ -71,23 +71,23 @@ def read_arrays(
     arrays = []
     sides = []
     for x in as_list(Xs):
-        # A sample may come with its side information.
+        # An instance may come with its side information.
         is_pair = isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2
         arrays.append(x[0] if is_pair else x)
         sides.append(x[1] if is_pair else None)
-    read, names = check_samples(arrays, feature_names, n_features, words, missing)
-    return [Sample(X, side) for X, side in zip(read, sides, strict=True)], names
+    read, names = check_instances(arrays, feature_names, n_features, words, missing)
+    return [Instance(X, side) for X, side in zip(read, sides, strict=True)], names
 
 
-def labels_that_came(samples: Sequence[Sample], words: Words = RECORDINGS) -> list[Any] | None:
+def labels_that_came(instances: Sequence[Instance], words: Words = RECORDINGS) -> list[Any] | None:
     """The labels that came with recordings that are not in memory; None if none did."""
-    of_samples = [labels_read_with(sample.data) for sample in samples]
-    if all(y is None for y in of_samples):
+    of_instances = [labels_read_with(instance.data) for instance in instances]
+    if all(y is None for y in of_instances):
         return None
-    for i, y in enumerate(of_samples):
+    for i, y in enumerate(of_instances):
         if y is None:
             raise DataError(words.numbered(i) + " has no labels, and others came with theirs")
-    return of_samples
+    return of_instances
 
 
 # ---- recordings that are read one at a time, whatever holds them
@@ -125,8 +125,8 @@ class Source:
             if self.held is None:
                 status = os.stat(key)
                 stamp = status.st_size, status.st_mtime_ns
-            sample = _of_file(Path(key)) if self.held is None else self.held[key]
-            X, y, columns = _taken_apart(sample)
+            instance = _of_file(Path(key)) if self.held is None else self.held[key]
+            X, y, columns = _taken_apart(instance)
         except Exception as error:
             called = self.called(i)
             if isinstance(error, StructSVMError):  # of a file, it names the file
@@ -201,8 +201,8 @@ def _read_again(source: Source, i: int, seen: tuple[Any, ...]) -> Floats:
 
 def _read_later(
     source: Source, feature_names: Names, n_features: int | None
-) -> tuple[list[Sample], list[str] | None]:
-    """Samples that are read when they are needed, each of which is read and checked once now."""
+) -> tuple[list[Instance], list[str] | None]:
+    """Instances that are read when they are needed, each of which is read and checked once now."""
     n = len(source)
     words = source.words
     if not n:
@@ -223,12 +223,12 @@ def _read_later(
     warn_about_times(called, axes)
     if words is RECORDINGS:
         warn_about_marks(labels)
-    samples = []
+    instances = []
     for i, (look, y) in enumerate(zip(seen, labels, strict=True)):
         shape, gaps, content, constant, stamp = look
         read = partial(_read_again, source, i, (shape, gaps, stamp))
-        samples.append(Sample(Deferred(Origin(shape, gaps, content, constant, read), (), P, y)))
-    return samples, names
+        instances.append(Instance(Deferred(Origin(shape, gaps, content, constant, read), (), P, y)))
+    return instances, names
 
 
 def _first_look(part: tuple[Source, list[int]], _: None) -> list[tuple[Any, ...]]:

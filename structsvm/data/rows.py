@@ -31,7 +31,7 @@ MOSTLY = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """One sample, its rows in the order of time."""
+    """One instance, its rows in the order of time."""
 
     X: Any
     axis: TimeAxis | None = None
@@ -39,7 +39,7 @@ class Rows:
     order: Ints | None = None
     """The number of each row in what was given; None where they came in this order."""
     given: Any = None
-    """The sample with its rows as they came."""
+    """The instance with its rows as they came."""
     places: Ints | None = None
     """The numbers of these rows in a panel, as they were given."""
 
@@ -118,8 +118,8 @@ def panel(X: Any) -> dict[Hashable, Rows] | None:
 
 
 def rows_in_time(X: Any, called: str) -> Rows:
-    """A sample with its rows in the order of time, if known; a column of times is left out."""
-    if type(X) is np.ndarray:  # as most samples are, and it knows no times
+    """An instance with its rows in the order of time, if known; a column of times is left out."""
+    if type(X) is np.ndarray:  # as most instances are, and it knows no times
         return Rows(X, given=X)
     axis = None
     if is_recording(X):
@@ -202,7 +202,7 @@ def _column_of_times(X: Any) -> Any:
 
 
 def warn_about_order(moved: Sequence[str]) -> None:
-    """Warn of samples whose rows came in another order than that of time."""
+    """Warn of instances whose rows came in another order than that of time."""
     warn(
         "the rows of "
         + some_of(list(moved), 3)
@@ -211,27 +211,27 @@ def warn_about_order(moved: Sequence[str]) -> None:
     )
 
 
-def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> Sequence[Any]:
+def without_counting(instances: Sequence[Any], features: Sequence[Any] | None) -> Sequence[Any]:
     """Frames and recordings without columns that only count rows or tell the time, with a warning.
 
     Where the features are known, nothing but other columns is left out.
     """
-    names = [names_of(x) for x in samples]
+    names = [names_of(x) for x in instances]
     for own in names:
         if own is not None:
             refuse_repeated(list(map(str, own)))
-    if not samples or names[0] is None or any(other != names[0] for other in names[1:]):
-        return samples
+    if not instances or names[0] is None or any(other != names[0] for other in names[1:]):
+        return instances
     named = set() if features is None else {str(name) for name in features}
     fewest = FEWEST_THAT_RISE if features is None else 2
     counting = []
     for j, name in enumerate(names[0]):
-        columns = [] if str(name) in named else [_numbers(x, j, name) for x in samples]
+        columns = [] if str(name) in named else [_numbers(x, j, name) for x in instances]
         steps = [np.diff(column) for column in columns if len(column) >= fewest]
         if steps and all((one > 0).all() and _are_even(one) for one in steps):
             counting.append(name)
     if not counting or len(counting) == len(names[0]):
-        return samples
+        return instances
     if features is None:
         warn(
             f"the samples: {counted(len(counting), 'column')} left out that rise by one step from "
@@ -243,7 +243,7 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
             )
         )
     left = [name for name in names[0] if name not in counting]
-    return [x.choosing(left) if is_recording(x) else x[left] for x in samples]
+    return [x.choosing(left) if is_recording(x) else x[left] for x in instances]
 
 
 def _numbers(x: Any, j: int, name: Any) -> Floats:

@@ -26,9 +26,9 @@ class Standardizer:
 
     With "both", which is for classifiers, the features are there twice: what is high for its
     recording, and what is high. Within a recording, which a metric segments, these are the same.
-    "wider" is for samples of other clusters than the training set: each is divided by the larger of
-    its own deviation and that over the training set, so that no feature counts for much because it
-    hardly varies in one of them.
+    "wider" is for instances of other clusters than those learned from: each is divided by the
+    larger of its own deviation and that over the training set, so that no feature counts for much
+    because it hardly varies in one of them.
     """
 
     kind: str | None

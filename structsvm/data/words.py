@@ -1,4 +1,4 @@
-"""What a problem calls its samples, clusters and items in messages."""
+"""What a problem calls its instances, clusters and items in messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from structsvm.support.checks import counted
 
 @dataclass(frozen=True)
 class Words:
-    """The nouns for samples, clusters and items, in the singular; their plural ends in s.
+    """The nouns for instances, clusters and items, in the singular; their plural ends in s.
 
     Examples
     --------
@@ -22,23 +22,23 @@ class Words:
     """
 
     whole: str
-    """A sample, which is partitioned."""
+    """An instance, which is partitioned."""
     part: str
     """A cluster."""
     item: str
-    """An item, of which samples consist."""
+    """An item, of which instances consist."""
     finer: str = ""
-    """The way to more items of a sample, if there is one."""
+    """The way to more items of an instance, if there is one."""
     named: str = "state"
-    """The class of an item, where labels are names that mean the same in all samples."""
+    """The class of an item, where labels are names that mean the same in all instances."""
 
     @property
     def of_graphs(self) -> bool:
-        """Whether samples are graphs, or images, of which graphs are made."""
+        """Whether instances are graphs, or images, of which graphs are made."""
         return self in (GRAPHS, IMAGES)
 
     def numbered(self, i: SupportsInt) -> Text:
-        """A sample by its number, in messages."""
+        """An instance by its number, in messages."""
         return nth(self.whole, i)
 
     def items(self, n: int) -> str:

@@ -70,16 +70,17 @@ def diagnose(
     ----------
     learner : MetricLearner, StateSegmenter or another learner, or MetricLearnerCV
         Fitted. Of what is no metric nothing is said about prices, weights and scales. Of a
-        :class:`~structsvm.StructuredSVM` the certificate is examined and, with samples and
+        :class:`~structsvm.StructuredSVM` the certificate is examined and, with instances and
         labellings, whether predictions reach the scores of the truths.
-    Xs : samples, as for :meth:`MetricLearner.fit`, optional
-        Training samples, or others. Without them only the learner is examined.
+    Xs : instances, as for :meth:`MetricLearner.fit`, optional
+        Training instances, or others. Without them only the learner is examined.
     ys : their labels, optional
         Full or partial. Without them nothing that needs labels is examined.
     groups : sequence of length N, optional
-        Group of each sample (person, machine, ...). Samples of different groups must not overlap.
+        Group of each instance (person, machine, ...). Instances of different groups must not
+        overlap.
     names : sequence of str, optional
-        Names of the samples in findings; by default their own names, or else their numbers.
+        Names of the instances in findings; by default their own names, or else their numbers.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def diagnose(
     NotFittedError
         If the learner is not fitted.
     DataError, SettingsError
-        For a sample or a parameter that cannot be used.
+        For an instance or a parameter that cannot be used.
 
     Examples
     --------
@@ -123,12 +124,12 @@ def diagnose(
     ys = form.labels(ys)
     groups = form.in_order(groups, "groups")
     names = form.names if names is None else names
-    examined = Examined(fitted, measured(fitted, form.samples), ys, groups, names)
+    examined = Examined(fitted, measured(fitted, form.instances), ys, groups, names)
     return diagnosis_of(learner, examined)
 
 
 def diagnosis_of(learner: Learner | MetricLearnerCV, examined: Examined | None = None) -> Diagnosis:
-    """The diagnosis of samples that were checked already."""
+    """The diagnosis of instances that were checked already."""
     fitted = fitted_learner(learner, "diagnose")
     looked_at: dict[str, Any] = {"fit": fitted}
     is_metric = fitted.sees is not None

@@ -9,8 +9,8 @@ import numpy as np
 
 from structsvm.data.checks import one_each
 from structsvm.data.copies import contents
+from structsvm.data.instance import Instance
 from structsvm.data.missing import filled
-from structsvm.data.sample import Sample
 from structsvm.learner.columns import divided
 from structsvm.learner.fitted import column_names, words_of
 from structsvm.learner.learner import Learner
@@ -23,11 +23,11 @@ class Examined:
     def __init__(
         self,
         learner: Learner,
-        measured: Sequence[Sample],
+        measured: Sequence[Instance],
         ys: Any,
         groups: Any = None,
         names: Sequence[str] | None = None,
-        prepared: Sequence[Sample] | None = None,
+        prepared: Sequence[Instance] | None = None,
     ) -> None:
         N = len(measured)
         self.words = words_of(learner.problem_, measured)
@@ -38,7 +38,7 @@ class Examined:
         called = map(str, range(N)) if names is None else names
         self.names = one_each(called, N, self.words, "name")
         prepared = learner.inputs_(measured) if prepared is None else prepared
-        self.prepared = [sample.with_features(filled(sample.X)) for sample in prepared]
+        self.prepared = [instance.with_features(filled(instance.X)) for instance in prepared]
         problem = learner.problem_
         labels = []
         if ys is not None:
@@ -46,6 +46,6 @@ class Examined:
             labels = read_labels(problem, prepared, each)
         self.known = divided([known.truth for known in labels])
         # As measured, without gaps: what is made of these has copies and constants of its own.
-        self.columns = [filled(sample.X) for sample in measured]
+        self.columns = [filled(instance.X) for instance in measured]
         self.column_names = np.array(column_names(learner), dtype=object)
-        self.numbers = contents([sample.data for sample in measured])  # the same for copies
+        self.numbers = contents([instance.data for instance in measured])  # the same for copies

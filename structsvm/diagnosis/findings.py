@@ -23,7 +23,7 @@ Found = Iterator[Said]
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that makes a fit poor, or its figures better than they will be on new samples."""
+    """Something that makes a fit poor, or its figures better than they will be on new instances."""
 
     kind: str
     """One of :attr:`Diagnosis.checked`."""

@@ -76,13 +76,13 @@ def spikes(examined: Examined) -> Found:
 
 def codes(examined: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    data = [sample.data for sample in examined.measured]
+    data = [instance.data for instance in examined.measured]
     names = examined.column_names.tolist()
     yield from codes_in(data, names, examined.words.item, examined.names.__getitem__)
 
 
 def constant(examined: Examined) -> Found:
-    """Columns that do not vary, in all samples or in many."""
+    """Columns that do not vary, in all instances or in many."""
     flat = np.array([is_constant(X) for X in examined.columns])
     N = len(flat)
     times = flat.sum(axis=0)

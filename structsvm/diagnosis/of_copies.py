@@ -1,4 +1,4 @@
-"""Samples that are not independent of others, or of what was learned from."""
+"""Instances that are not independent of others, or of what was learned from."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from structsvm.diagnosis.findings import Found
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.support.checks import counted, some_of
 
-SHARED_ITEMS = 8  # consecutive items that two samples must share to have a stretch in common
+SHARED_ITEMS = 8  # consecutive items that two instances must share to have a stretch in common
 
-SHARED_PART = 0.1  # a part of the shorter sample from which on an overlap is one
+SHARED_PART = 0.1  # a part of the shorter instance from which on an overlap is one
 
 
 def copies(examined: Examined) -> Found:
-    """Samples that are the same, to the last value."""
+    """Instances that are the same, to the last value."""
     places = defaultdict(list)
     for name, number in zip(examined.names, examined.numbers.tolist(), strict=True):
         places[number].append(name)
@@ -36,14 +36,16 @@ def copies(examined: Examined) -> Found:
 
 
 def leakage(examined: Examined) -> Found:
-    """Samples that were learned from, overlap across groups, or are of too few groups."""
+    """Instances that were learned from, overlap across groups, or are of too few groups."""
     data = examined.learner.training_data_
     N = len(examined.measured)
     groups = examined.groups
     words = examined.words
     whole = examined.words.whole
-    seen = [examined.names[i] for i, sample in enumerate(examined.measured) if sample.data in data]
-    # All of them: these are the samples that were learned from, and nothing is held out.
+    seen = [
+        examined.names[i] for i, instance in enumerate(examined.measured) if instance.data in data
+    ]
+    # All of them: these are the instances that were learned from, and nothing is held out.
     if 0 < len(seen) < N:
         yield (
             f"{examined.learner.called} was learned from {len(seen)} of these {words.wholes(N)}: "
@@ -77,9 +79,9 @@ def leakage(examined: Examined) -> Found:
 
 
 def _shared_stretches(examined: Examined) -> dict[tuple[int, int], float]:
-    """The part of the shorter of two samples that is in the other, if it is large."""
+    """The part of the shorter of two instances that is in the other, if it is large."""
     window = SHARED_ITEMS if examined.learner.problem_.traits.contiguous else 1
-    Xs = [sample.X for sample in examined.measured]
+    Xs = [instance.X for instance in examined.measured]
     N = len(examined.measured)
     owners = np.repeat(np.arange(N), [len(X) for X in Xs])
     last = owners[window - 1 :]

@@ -1,4 +1,4 @@
-"""What a fitted learner says of itself, without any samples."""
+"""What a fitted learner says of itself, without any instances."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from structsvm.diagnosis.findings import Found
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.learner.fitting import INEXACT
-from structsvm.learner.labellings import Samples
+from structsvm.learner.labellings import Instances
 from structsvm.learner.learner import Learner
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.structured import StructuredSVM, shortfalls
@@ -50,18 +50,18 @@ def certificate(learner: Learner | StructuredSVM) -> Found:
         )
 
 
-def inference(given: tuple[StructuredSVM, Samples]) -> Found:
+def inference(given: tuple[StructuredSVM, Instances]) -> Found:
     svm, data = given
     name = f"{type(svm.problem_).__name__}.predict"
-    of_samples = list(shortfalls(svm.problem_, data, svm.solution_.w))
-    found = [(missed, i) for i, missed, size in of_samples if missed > INEXACT * size]
+    of_instances = list(shortfalls(svm.problem_, data, svm.solution_.w))
+    found = [(missed, i) for i, missed, size in of_instances if missed > INEXACT * size]
     if found:
         missed, worst = max(found)
         yield (
-            f"on {len(found)} of {len(of_samples)} samples {name} found a labelling whose score is "
-            f"less than that of the true one, by {missed:.3g} on " + nth("sample", worst),
+            f"on {len(found)} of {len(of_instances)} instances {name} found a labelling whose score "
+            f"is below that of the true one, by {missed:.3g} on " + nth("instance", worst),
             "maximise the score over all labellings in predict, without the loss",
-            {"samples": sorted(i for _, i in found), "missed": missed},
+            {"instances": sorted(i for _, i in found), "missed": missed},
         )
 
 

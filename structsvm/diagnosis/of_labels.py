@@ -1,4 +1,4 @@
-"""Labels that do not belong to the samples, or are among their columns."""
+"""Labels that do not belong to the instances, or are among their columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FINE = 100  # samples to which recordings are scaled to see whether their labels
 
 
 def unrelated_labels(examined: Examined) -> Found:
-    """Labels that explain no feature better than others, which belong to none of the samples."""
+    """Labels that explain no feature better than others, which belong to none of the instances."""
     if not examined.known:
         return
     rng = np.random.default_rng(0)

@@ -18,15 +18,15 @@ from structsvm.support.arrays import Floats
 
 @dataclass(frozen=True)
 class Ranking:
-    """What each method loses on held-out samples, and how many items it names right."""
+    """What each method loses on held-out instances, and how many items it names right."""
 
     losses: Mapping[str, float]
-    """The mean loss by name: of "learned", of baselines, and of what is blind to the samples."""
+    """The mean loss by name: of "learned", of baselines, and of what is blind to the instances."""
     accuracies: Mapping[str, float] = field(default_factory=dict)
     """The share of the items that are named right, of methods that name them, where names are the
     question; empty elsewhere."""
     like_blind: frozenset[str] = frozenset()
-    """Methods that lose the same on every sample as something that is blind to them."""
+    """Methods that lose the same on every instance as something that is blind to them."""
     cross_validated: bool = False
     preferred: str = LEARNED
     """What is used of methods that are equal."""
@@ -42,7 +42,7 @@ class Ranking:
         cross_validated: bool,
         preferred: str | None,
     ) -> Ranking:
-        """Rank by the losses of each method on the same samples, (N,), NaN if it failed."""
+        """Rank by the losses of each method on the same instances, (N,), NaN if it failed."""
         tried = {name: values for name, values in losses.items() if not np.isnan(values).any()}
         blind = [values for name, values in tried.items() if name in BLIND]
         alike = [
@@ -74,13 +74,13 @@ class Ranking:
 
     @property
     def best_blind(self) -> str | None:
-        """What loses least of all that is blind to the samples."""
+        """What loses least of all that is blind to the instances."""
         blind = [name for name in self.losses if name in BLIND]
         return min(blind, key=self.losses.__getitem__, default=None)
 
     @property
     def beats_blind(self) -> bool:
-        """Whether some method loses less than everything that is blind to the samples."""
+        """Whether some method loses less than everything that is blind to the instances."""
         blind = self.best_blind
         return blind is None or self.losses[self._least] < self.losses[blind] - EQUAL_LOSSES
 

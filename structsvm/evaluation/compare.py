@@ -131,7 +131,7 @@ def compare_solvers(
     ----------
     problem : PartitionProblem or Problem
         A :class:`~structsvm.problem.Problem` is learned as by :class:`structsvm.StructuredSVM`.
-    Xs, ys : samples and labels, as for ``fit`` of the learner
+    Xs, ys : instances and labels, as for ``fit`` of the learner
     solvers : sequence, or mapping of names to solvers, or None
         Names as in :func:`solver_named`, or instances such as ``CuttingPlane(slack="one")``. None
         takes the common solvers that suit the problem, and those that distributions declare.

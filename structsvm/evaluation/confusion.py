@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataError
 from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
@@ -70,17 +70,17 @@ class Confusion:
 
 def confusions_of(
     learner: Fitted,
-    samples: Sequence[Sample],
+    instances: Sequence[Instance],
     labels: Sequence[Any],
     partitions: Sequence[Any],
     names_by: Mapping[str, Sequence[Names]],
     unseen_states: str,
 ) -> dict[str, list[Confusion]]:
-    """Confusions of each sample, by the method that named its states; learned ones come first."""
+    """Confusions of each instance, by the method that named its states; learned ones come first."""
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
     words = learner.problem_.traits.words
-    of_items = [x.item_labels(y) for y, x in zip(labels, samples, strict=False)]
-    sizes = [sample.n_samples for sample in samples]
+    of_items = [x.item_labels(y) for y, x in zip(labels, instances, strict=False)]
+    sizes = [instance.n_samples for instance in instances]
     truths = read_names(of_items, sizes, words.whole) if names_by else None
     if truths is None:
         return {}

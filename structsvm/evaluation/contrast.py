@@ -1,4 +1,4 @@
-"""Paired differences of losses on held-out samples, and the choice that they support."""
+"""Paired differences of losses on held-out instances, and the choice that they support."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def chosen(
     draws: float = 1,
     first: str = "",
 ) -> int:
-    """Index of the candidate to take, given losses on held-out samples, (N, n_candidates).
+    """Index of the candidate to take, given losses on held-out instances, (N, n_candidates).
 
     Candidates come in the order of preference; a column with NaN is out of the question. Those of
     one name differ in their strength only, and are compared by their means. The first name is the

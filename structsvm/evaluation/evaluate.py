@@ -1,4 +1,4 @@
-"""What a learned metric is worth on held-out samples, and how far it depends on those it has."""
+"""What a learned metric is worth on held-out instances, and how far it depends on those it has."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.baselines.blind import blind_to
 from structsvm.data.checks import one_each
 from structsvm.data.copies import contents
+from structsvm.data.instance import Instance
 from structsvm.data.labels import label_values
-from structsvm.data.per_sample import Counts, asked_counts, cluster_counts, units_of
-from structsvm.data.sample import Sample
+from structsvm.data.per_instance import Counts, asked_counts, cluster_counts, units_of
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.words import TABLES, Words
 from structsvm.errors import DataError, SettingsError
@@ -25,7 +25,7 @@ from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.scores import Evaluation
 from structsvm.evaluation.split_tables import question_in_words
 from structsvm.evaluation.split_wholes import MOST_PARTS
-from structsvm.evaluation.splits import split_samples
+from structsvm.evaluation.splits import split_instances
 from structsvm.evaluation.structured import StructuredEvaluation, evaluate_structured
 from structsvm.evaluation.verdict import Evidence
 from structsvm.io.recording import Recording
@@ -52,7 +52,7 @@ __all__ = ["evaluate"]
 Partitions = dict[str, list[EquivalenceMatrix]]
 
 States = dict[str, list[NDArray[Any]]]
-"""The names of the items of each sample, by each metric or baseline that names states."""
+"""The names of the items of each instance, by each metric or baseline that names states."""
 
 
 @overload
@@ -77,7 +77,7 @@ def evaluate(
     *,
     names: Sequence[str] | None = None,
     baselines: Mapping[str, Any] | None = None,
-    measured: Sequence[Sample] | None = None,
+    measured: Sequence[Instance] | None = None,
     unseen_states: str = "refuse",
     groups: Any = None,
     split: str | None = None,
@@ -94,13 +94,13 @@ def evaluate(
     *,
     names: Sequence[str] | None = None,
     baselines: Mapping[str, Any] | None = None,
-    measured: Sequence[Sample] | None = None,
+    measured: Sequence[Instance] | None = None,
     unseen_states: str = "refuse",
     groups: Any = None,
     split: str | None = None,
     times: Sequence[Any] | None = None,
 ) -> Any:
-    """Compare what was learned with the untrained metric and with baselines on held-out samples.
+    """Compare what was learned with the untrained metric and with baselines on held-out instances.
 
     Other metrics, and the classifiers of :mod:`structsvm.baselines`, are compared if
     ``fit(..., baselines=)`` has tuned them on the training labels. Names of states are evaluated as
@@ -112,7 +112,7 @@ def evaluate(
         Fitted; or a search, of which the ``best_estimator_`` is compared with its baselines. A
         :class:`~structsvm.StructuredSVM` is judged by the loss of its problem, beside the weight 0,
         that of :meth:`Problem.start` and the ``baselines``.
-    Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
+    Xs, ys : instances and labels, as for :meth:`MetricLearner.fit`
         Held out; a :class:`~structsvm.errors.DataWarning` says if some were learned from.
     n_clusters : int, "true" or None
         The number of segments (or clusters) of predictions, or "true" for that of the labels. With
@@ -120,16 +120,17 @@ def evaluate(
     tolerance : int
         A predicted change is correct if it is within so many samples of a true one.
     names : sequence of str, optional
-        Names of the samples; by default their numbers.
+        Names of the instances; by default their numbers.
     baselines : mapping of fitted estimators by name, optional
-        Other methods. Each has ``predict(Xs)``, which returns a label for each item of each sample,
-        and takes the numbers of clusters as its second argument if ``n_clusters`` is given.
-    measured : sequence of Sample, optional
-        The same samples as they were read already, by the command line.
+        Other methods. Each has ``predict(Xs)``, which returns a label for each item of each
+        instance, and takes the numbers of clusters as its second argument if ``n_clusters`` is
+        given.
+    measured : sequence of Instance, optional
+        The same instances as they were read already, by the command line.
     unseen_states : {"refuse", "count"}
         Names in the labels that were not learned: refuse them, or count them as named wrongly.
     groups : sequence of length N, optional
-        Group of each sample (person, machine, ...), which the verdict treats as independent.
+        Group of each instance (person, machine, ...), which the verdict treats as independent.
     split : {None, "rows", "clusters", "auto"}
         Evaluate parts of a single table: up to ten groups of its rows, or some of its clusters at a
         time; "auto" is the question that the learner was made for. If it was fitted on this table
@@ -147,7 +148,7 @@ def evaluate(
     Raises
     ------
     DataError, SettingsError
-        For a sample or a parameter that cannot be used, or a table that cannot be split.
+        For an instance or a parameter that cannot be used, or a table that cannot be split.
     LearningError
         If nothing can be learned from the rest of a table.
 
@@ -176,7 +177,7 @@ def evaluate(
     if is_prepared(Xs):
         raise SettingsError("give the original samples, not prepared ones: classifiers need these")
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
-    measured = measured_by(learner, form.samples) if measured is None else measured
+    measured = measured_by(learner, form.instances) if measured is None else measured
     N = len(measured)
     words = words_of(learner.problem_, measured)
     problem = learner.problem_
@@ -191,9 +192,9 @@ def evaluate(
         pairs = zip(one_each(times, N, words, "time"), measured, strict=True)
         axes = [None if found is None else time_axis(found, x.n_samples) for found, x in pairs]
     units = units_of(form.in_order(groups, "groups"), N, words)[1]
-    seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
-    samples = learner.inputs_(measured)
-    known = _scorable(learner, samples, labels)
+    seen = learner.training_data_.warn_if_among([instance.data for instance in measured], words)
+    instances = learner.inputs_(measured)
+    known = _scorable(learner, instances, labels)
     is_full = all(one.truth is not None for one in known)
     truths = [one.drawn for one in known]
     learner.training_data_.warn_of_new_clusters(labels, learner.question_)
@@ -207,34 +208,34 @@ def evaluate(
         )
     counts = asked_counts(n_clusters, truths)
     others = dict(baselines or {})
-    guesses, states = _found_by_all(learner, measured, samples, counts)
+    guesses, states = _found_by_all(learner, measured, instances, counts)
     for name, one in stage("baselines", [*others.items()]):
         if name in guesses:
             raise SettingsError(f"baselines: {name!r} is there already: give it another name")
-        found = _labels_found(one, name, measured, form.samples, counts, words)
+        found = _labels_found(one, name, measured, form.instances, counts, words)
         guesses[name] = [_partition_of(y, problem) for y in found]
         if getattr(one, "classes_", None) is not None and hasattr(one, "predict_states"):
             states[name] = found
     parts = labelled_parts(measured, known)
     warn_of_columns(measured, column_names(learner), words, parts)
     shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
-    shown |= {"measured": measured, "prepared": samples, "labels": labels, "times": axes}
-    numbers = contents([sample.data for sample in samples])
-    if averaged := [sample.side for sample in measured if isinstance(sample.side, Recording)]:
+    shown |= {"measured": measured, "prepared": instances, "labels": labels, "times": axes}
+    numbers = contents([instance.data for instance in instances])
+    if averaged := [instance.side for instance in measured if isinstance(instance.side, Recording)]:
         fine = [one.fine or one for one in averaged]  # partitions of windows are scored by samples
-        samples = [Sample(one.X[:, :0]) for one in fine]
+        instances = [Instance(one.X[:, :0]) for one in fine]
         labels = [one.y for one in fine]
         axes = [one.time for one in fine]
-        known = _scorable(learner, samples, labels)
-        guesses = _by_sample(guesses, averaged)
-        states = _by_sample(states, averaged)
+        known = _scorable(learner, instances, labels)
+        guesses = _by_recording(guesses, averaged)
+        states = _by_recording(states, averaged)
     return Evaluation.of(
         problem,
         names,
         known,
         guesses,
         tolerance,
-        confusions=confusions_of(learner, samples, labels, truths, states, unseen_states),
+        confusions=confusions_of(learner, instances, labels, truths, states, unseen_states),
         times=axes,
         shown=shown,
         units=units,
@@ -243,10 +244,12 @@ def evaluate(
     )
 
 
-def _scorable(learner: Learner, samples: Sequence[Sample], labels: Sequence[Any]) -> list[Known]:
-    """What is known of each sample; an error if it cannot be scored."""
+def _scorable(
+    learner: Learner, instances: Sequence[Instance], labels: Sequence[Any]
+) -> list[Known]:
+    """What is known of each instance; an error if it cannot be scored."""
     words = learner.problem_.traits.words
-    labels_read = read_labels(learner.problem_, samples, labels)
+    labels_read = read_labels(learner.problem_, instances, labels)
     for i, known in enumerate(labels_read):
         if known.scored is None:
             raise DataError(
@@ -257,7 +260,7 @@ def _scorable(learner: Learner, samples: Sequence[Sample], labels: Sequence[Any]
     return labels_read
 
 
-def _by_sample(
+def _by_recording(
     by_number: Mapping[str, Sequence[Any]], wholes: Sequence[Recording]
 ) -> dict[str, Any]:
     """Partitions of windows, or names, as those of the samples that were averaged."""
@@ -289,7 +292,7 @@ def classifiers_in(baselines: Mapping[str, Learner]) -> list[str]:
 
 
 def _found_by_all(
-    learner: Learner, measured: Sequence[Sample], samples: Sequence[Sample], counts: Counts
+    learner: Learner, measured: Sequence[Instance], instances: Sequence[Instance], counts: Counts
 ) -> tuple[Partitions, States]:
     """Partitions by the learner and its baselines, and the states that some name."""
     problem = learner.problem_
@@ -304,7 +307,7 @@ def _found_by_all(
             f"{learner.called} was learned from labels without a change, which give no price of "
             "one: there is no untrained metric to compare it with"
         )
-    seen = {_made_by(learner.inputs_): samples}  # what several methods see is made once
+    seen = {_made_by(learner.inputs_): instances}  # what several methods see is made once
     guesses: Partitions = {}
     names: States = {}
     for name, one in stage("methods", [*({LEARNED: learner} | metrics | others).items()]):
@@ -314,39 +317,39 @@ def _found_by_all(
         partitions, _ = partition_all(one, own, counts, {})
         guesses[name] = [each.partition for each in partitions]
         named = None if problem.traits.words is TABLES else names_in(partitions, own, one.classes_)
-        if named is None and one.sees is not None:  # a metric of the same samples
-            named = names_in(partitions, samples, learner.inputs_.states)
+        if named is None and one.sees is not None:  # a metric of the same instances
+            named = names_in(partitions, instances, learner.inputs_.states)
         if named is not None:
             names[name] = named
-    # What is blind to the samples comes last.
+    # What is blind to the instances comes last.
     return guesses, dict(sorted(names.items(), key=lambda item: item[0] in BLIND))
 
 
 def _made_by(stage: Stage) -> object:
-    """What samples are made by, but for the probabilities of states that come with them."""
+    """What instances are made by, but for the probabilities of states that come with them."""
     return (id(stage.features), id(stage.standardizer)) if isinstance(stage, Inputs) else id(stage)
 
 
 def _labels_found(
     baseline: Any,
     name: str,
-    samples: Sequence[Sample],
+    instances: Sequence[Instance],
     Xs: Any,
     n_clusters: Counts,
     words: Words,
 ) -> list[NDArray[Any]]:
     """Labels of items or pixels by an estimator of others; names if it names states."""
-    sizes = [sample.n_samples for sample in samples]
+    sizes = [instance.n_samples for instance in instances]
     counts: Any = cluster_counts(n_clusters, sizes, words)
     named = getattr(baseline, "classes_", None) is not None and hasattr(baseline, "predict_states")
     ask = baseline.predict_states if named else baseline.predict
     labels = [label_values(y) for y in (ask(Xs) if n_clusters is None else ask(Xs, counts))]
-    pictures = [getattr(getattr(x.side, "regions", None), "shape", None) for x in samples]
+    pictures = [getattr(getattr(x.side, "regions", None), "shape", None) for x in instances]
     shapes = zip(labels, sizes, pictures, strict=False)
     fits = all(y.shape in ((T,), picture) for y, T, picture in shapes)
-    if len(labels) != len(samples) or not fits:
+    if len(labels) != len(instances) or not fits:
         raise SettingsError(
-            f"{name} predicts labels of other shapes than {words.wholes(len(samples))} of "
+            f"{name} predicts labels of other shapes than {words.wholes(len(instances))} of "
             f"{some_of([words.items(T) for T in sizes])} have"
         )
     return [y.ravel() for y in labels]
@@ -359,7 +362,7 @@ def _partition_of(labels: NDArray[Any], problem: PartitionProblem) -> Equivalenc
 
 def _evaluate_parts(
     learner: Learner,
-    samples: Sequence[Sample],
+    instances: Sequence[Instance],
     labels_of_parts: Sequence[Any],
     n_clusters: Counts | str,
     tolerance: int,
@@ -369,13 +372,13 @@ def _evaluate_parts(
     # Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
     # are scaled separately, like new tables.
     refuse_unlisted("split", asked, (ROWS, CLUSTERS, "auto"))
-    if len(samples) != 1:
-        raise DataError(parameter("split", asked) + f" is for one table, got {len(samples)}")
+    if len(instances) != 1:
+        raise DataError(parameter("split", asked) + f" is for one table, got {len(instances)}")
     problem = learner.problem_
     learned_from = learner.training_data_
-    labels = read_labels(problem, samples, labels_of_parts)
-    data = TrainingSet(problem, samples, labels, np.ones(1), labels_of_parts)
-    again = samples[0].data in learned_from
+    labels = read_labels(problem, instances, labels_of_parts)
+    data = TrainingSet(problem, instances, labels, np.ones(1), labels_of_parts)
+    again = instances[0].data in learned_from
     if again and len(learned_from) > 1:
         raise DataError(
             f"the model was learned from this table and {len(learned_from) - 1} more: judge it by "
@@ -383,16 +386,16 @@ def _evaluate_parts(
         )
     if asked == "auto":
         asked = (learner.question_ if again else None) or ROWS
-    split = split_samples(asked, data, MOST_PARTS, 0)
+    split = split_instances(asked, data, MOST_PARTS, 0)
     learned_from.warn_of_new_clusters(labels_of_parts, learner.question_)
     parts = split.held_out
     truths = split.held_out.truths
     seen = None
     if not again and asked == ROWS:
-        whole = data.with_features([x.X for x in learner.inputs_(samples)])
-        seen = whole.cut(split.pieces).samples
+        whole = data.with_features([x.X for x in learner.inputs_(instances)])
+        seen = whole.cut(split.pieces).instances
     asked_for = asked_counts("true" if n_clusters is None else n_clusters, truths)
-    counts = cluster_counts(asked_for, [part.n_samples for part in parts.samples], split.words)
+    counts = cluster_counts(asked_for, [part.n_samples for part in parts.instances], split.words)
     tuned = learner.baselines_
     if asked == CLUSTERS:  # classifiers find no new clusters
         tuned = {name: one for name, one in tuned.items() if one.sees is not None}
@@ -407,7 +410,7 @@ def _evaluate_parts(
         own.baselines_ = tuned
         if again:
             own = split.learned_without(k, alike, baselines=[n for n in tuned if n != "untrained"])
-        measured = [parts.samples[i] for i in which]
+        measured = [parts.instances[i] for i in which]
         prepared = own.inputs_(measured) if seen is None else [seen[i] for i in which]
         here = [K for i in which if (K := counts[i])]
         for name, of_fold in _found_by_all(own, measured, prepared, here)[0].items():
@@ -422,7 +425,7 @@ def _evaluate_parts(
         draws=split.draws,
         evidence=Evidence(
             split.words,
-            seen=0 if again else len(learned_from.shares_known([x.data for x in parts.samples])),
+            seen=0 if again else len(learned_from.shares_known([x.data for x in parts.instances])),
             method=learner.called,
         ),
         question=question_in_words(asked, len(parts), again),

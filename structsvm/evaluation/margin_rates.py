@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError
-from structsvm.evaluation.splits import split_samples
+from structsvm.evaluation.splits import split_instances
 from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import read_training
 from structsvm.partitions.change_levels import ChangeLevels
@@ -69,7 +69,7 @@ def margin_rates(
     words = data.problem.traits.words
     if not data.problem.traits.contiguous:
         raise DataError(f"margins are those of changes, and a {words.whole} has none")
-    split = split_samples(None, data, cv, getattr(learner, "random_state", None))
+    split = split_instances(None, data, cv, getattr(learner, "random_state", None))
     margins = []
     right = []
     excess = []
@@ -77,14 +77,16 @@ def margin_rates(
     for k in stage("folds", range(len(split))):
         own = split.learned_without(k, learner)
         test = split.test_set(k)
-        rows = zip(own.inputs_(test.samples), test.labels, split.units[split.test(k)], strict=True)
-        for sample, known, group in rows:
+        rows = zip(
+            own.inputs_(test.instances), test.labels, split.units[split.test(k)], strict=True
+        )
+        for instance, known, group in rows:
             if known.truth is None:
                 continue
-            asked = data.problem, sample, own.model_.n_parts, UNCONSTRAINED
-            of_changes, of_sample = own.model_.margins(*asked, tolerance)
+            asked = data.problem, instance, own.model_.n_parts, UNCONSTRAINED
+            of_changes, of_instance = own.model_.margins(*asked, tolerance)
             unit = own.model_.unit
-            margins.append(of_sample / unit)
+            margins.append(of_instance / unit)
             right.append(hits(of_changes.partition, known.truth, tolerance))
             true = known.truth.boundaries[1:-1]
             excess.append(own.model_.losses_with(*asked, true) / unit)

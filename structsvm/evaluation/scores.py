@@ -1,4 +1,4 @@
-"""Scores of partitions, and their means over samples."""
+"""Scores of partitions, and their means over instances."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.data.times import TimeAxis
 from structsvm.data.words import Words
 from structsvm.evaluation.confusion import Confusion, Names
@@ -24,7 +24,7 @@ from structsvm.support.arrays import Floats
 from structsvm.support.tables import ShortTable
 from structsvm.training_labels import Known
 
-__all__ = ["Confusion", "Evaluation", "SampleScores", "Scores"]
+__all__ = ["Confusion", "Evaluation", "InstanceScores", "Scores"]
 
 
 SECONDS_OF_UNITS = {
@@ -46,7 +46,7 @@ states were named, "accuracy" and "macro F1"."""
 
 
 class Score(NamedTuple):
-    """Title, perfect value and meaning of a score, in the words of a sample."""
+    """Title, perfect value and meaning of a score, in the words of an instance."""
 
     title: str
     perfect: int
@@ -87,8 +87,8 @@ SCORES = {
 
 
 @dataclass(frozen=True)
-class SampleScores:
-    """The scores of one sample in each metric."""
+class InstanceScores:
+    """The scores of one instance in each metric."""
 
     name: str
     n_clusters: int
@@ -99,18 +99,18 @@ class SampleScores:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Scores of the learned metric and of the methods it is compared with, on the same samples."""
+    """Scores of the learned metric and of the methods it is compared with, on the same data."""
 
-    samples: tuple[SampleScores, ...]
+    instances: tuple[InstanceScores, ...]
     tolerance: int
     """A predicted change is a hit within so many samples of a true one."""
     verdict: Verdict
     """The verdict on whether learning paid, ready to print."""
     confusion: Mapping[str, Confusion] = field(default_factory=dict)
-    """Of the states, over all samples, for each metric or baseline that names what it finds; empty
+    """Of the states, over all recordings, for each metric or baseline that names them; empty
     where nothing does, or the labels have no names."""
     learned_again: bool | None = None
-    """Whether the metric of each part of a table was learned from the rest of it; None if samples
+    """Whether the metric of each part of a table was learned from the rest of it; None if instances
     are whole."""
     truths: Sequence[EquivalenceMatrix] = field(default=(), compare=False)
     guesses: Mapping[str, Sequence[EquivalenceMatrix]] = field(default_factory=dict, compare=False)
@@ -118,17 +118,17 @@ class Evaluation:
     states: Mapping[str, Sequence[Names]] = field(default_factory=dict, compare=False)
     """The names that were scored, by what gave them."""
     errors: Mapping[str, Floats] = field(default_factory=dict, compare=False)
-    """How far changes are from true ones, over all samples; empty where there are no changes."""
+    """How far changes are from true ones, over all instances; empty where there are no changes."""
     unit: str = "samples"
     """The unit of these distances."""
-    measured: Sequence[Sample] = field(default=(), compare=False)
-    """The samples as they were read; empty for parts of a table, as the following are."""
-    prepared: Sequence[Sample] = field(default=(), compare=False)
-    """The samples as the metric sees them."""
+    measured: Sequence[Instance] = field(default=(), compare=False)
+    """The instances as they were read; empty for parts of a table, as the following are."""
+    prepared: Sequence[Instance] = field(default=(), compare=False)
+    """The instances as the metric sees them."""
     labels: Sequence[Any] = field(default=(), compare=False)
     """The labels as they were given."""
     times: Sequence[TimeAxis | None] = field(default=(), compare=False)
-    """When the samples of each recording were measured; empty if it is known of none."""
+    """When the instances of each recording were measured; empty if it is known of none."""
 
     @classmethod
     def of(
@@ -148,10 +148,10 @@ class Evaluation:
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
-        Each is scored on the items whose labels are ``known``, which some must be of each sample.
-        ``confusions`` are those of the states of each sample, by what named them; ``evidence`` and
-        ``about`` are for :meth:`Verdict.of`, and ``shown`` are fields. Where no sample has two
-        parts, there is nothing to find, and no score but that of names.
+        Each is scored on the items whose labels are ``known``, which some must be of each instance.
+        ``confusions`` are those of the states of each instance, by what named them; ``evidence``
+        and ``about`` are for :meth:`Verdict.of`, and ``shown`` are fields. Where no instance has
+        two parts, there is nothing to find, and no score but that of names.
         """
         truths: list[Any] = [one.scored for one in known]
         flat = all(truth.n_clusters < 2 for truth in truths)
@@ -178,8 +178,10 @@ class Evaluation:
             metric: np.array([row["disagreement"] for row in rows], dtype=np.float64)
             for metric, rows in scores.items()
         }
-        samples = [
-            SampleScores(name, truth.n_clusters, {metric: scores[metric][i] for metric in guesses})
+        instances = [
+            InstanceScores(
+                name, truth.n_clusters, {metric: scores[metric][i] for metric in guesses}
+            )
             for i, (name, truth) in enumerate(zip(names, truths, strict=True))
         ]
         confusion = {
@@ -195,19 +197,19 @@ class Evaluation:
             remarks=Remarks(limit=limit_of(truths), question=question),
             **about,
         )
-        return cls(tuple(samples), tolerance, verdict, confusion, **fields | dict(shown or {}))
+        return cls(tuple(instances), tolerance, verdict, confusion, **fields | dict(shown or {}))
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
-        """Means over the samples, by name of the metric and of the score.
+        """Means over the instances, by name of the metric and of the score.
 
-        Over the samples to which a score applies, :attr:`counts`; accuracy and macro F1 of states
+        Over the instances to which a score applies, :attr:`counts`; accuracy and macro F1 of states
         are those of all items together, :attr:`confusion`, and errors in time, in the unit
         :attr:`unit`, those of all changes together.
         """
         means: dict[str, dict[str, float | None]] = {}
-        for metric in self.samples[0].scores:
-            rows = [row.scores[metric] for row in self.samples]
+        for metric in self.instances[0].scores:
+            rows = [row.scores[metric] for row in self.instances]
             own = self.confusion.get(metric)
             means[metric] = of = {}
             for name in rows[0]:
@@ -222,8 +224,8 @@ class Evaluation:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of samples to which each score applies."""
-        rows = [row.scores for row in self.samples]
+        """The number of instances to which each score applies."""
+        rows = [row.scores for row in self.instances]
         counts = {
             score: sum(any(of[score] is not None for of in row.values()) for row in rows)
             for score in next(iter(rows[0].values()))
@@ -234,7 +236,7 @@ class Evaluation:
 
     @property
     def learned(self) -> dict[str, float | None]:
-        """The means over the samples of the scores in the learned metric."""
+        """The means over the instances of the scores in the learned metric."""
         return self.scores[LEARNED]
 
     @property
@@ -249,7 +251,7 @@ class Evaluation:
     __repr__ = summary
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
+        """Plain values, ready for JSON: the scores of each metric, verdict and instances."""
         plain: dict[str, Any] = dict(self.scores)
         if self.confusion:
             plain["confusion"] = {
@@ -266,13 +268,13 @@ class Evaluation:
             }
         plain["verdict"] = self.verdict.to_dict()
         plain[f"{self.verdict.evidence.words.whole}s"] = [
-            {"name": row.name, "n_clusters": row.n_clusters, **row.scores} for row in self.samples
+            {"name": row.name, "n_clusters": row.n_clusters, **row.scores} for row in self.instances
         ]
         return plain
 
 
 def _clocks(times: Sequence[TimeAxis | None], labels: Sequence[Known]) -> tuple[str, list[Floats]]:
-    """The unit of time, and the time in it of each labelled sample of each recording."""
+    """The unit of time, and the time in it of each labelled instance of each recording."""
     axes = [axis for axis in times if axis is not None]
     units = {"" if axis.holds_dates else axis.name for axis in axes}
     if len(axes) < len(labels) or len(units) > 1:
@@ -303,7 +305,7 @@ def _of_errors(errors: Floats) -> dict[str, float | None]:
 def score_table(evaluation: Evaluation, called: Callable[[str], str]) -> ShortTable:
     """The mean scores of each metric or baseline, by what it is called."""
     titles = score_titles(evaluation)
-    n = len(evaluation.samples)
+    n = len(evaluation.instances)
     means = sorted(evaluation.scores.items(), key=lambda item: item[0] == LEARNED)
     rows = tuple((called(name), *(scores[t] for t in titles)) for name, scores in means)
     what = f"{'' if n == 1 else 'Mean scores of '}{evaluation.verdict.evidence.words.wholes(n)}"
@@ -311,7 +313,7 @@ def score_table(evaluation: Evaluation, called: Callable[[str], str]) -> ShortTa
 
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
-    """Titles of the scores of an evaluation, with the number of samples if not all have one."""
+    """Titles of the scores of an evaluation, with the number of instances if not all have one."""
     within = f" (within {evaluation.tolerance})"
     unit = f" ({evaluation.unit})"
     more = {"f1": within, "time_error": unit, "time_error_90": unit}
@@ -320,7 +322,7 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
         if name == "disagreement" or not count:
             continue
         title = SCORES[name].title if name in SCORES else name.replace("_", " ")
-        is_of_all = count == len(evaluation.samples)
+        is_of_all = count == len(evaluation.instances)
         some = "" if is_of_all else f", of {evaluation.verdict.evidence.words.wholes(count)}"
         titles[name] = f"{title}{more.get(name, '')}{some}"
     return titles

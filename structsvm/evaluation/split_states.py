@@ -31,7 +31,7 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     """Hold whole recordings out that have a state which is hidden from what is learned from."""
     labels = data.item_labels
     words = data.problem.traits.words
-    if not data.problem.traits.contiguous or not are_names(data.samples, labels):
+    if not data.problem.traits.contiguous or not are_names(data.instances, labels):
         raise DataError(
             parameter("split", "states")
             + " hides one state of recordings after the other: give a name for each "

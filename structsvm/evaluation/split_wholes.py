@@ -1,4 +1,4 @@
-"""Samples held out in folds, as wholes."""
+"""Instances held out in folds, as wholes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 )
 
 from structsvm.data.copies import contents, joined
-from structsvm.data.per_sample import units_of
+from structsvm.data.per_instance import units_of
 from structsvm.data.words import TABLES, Words
 from structsvm.errors import (
     DataError,
@@ -48,10 +48,10 @@ MOST_PARTS = 10
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Held-out samples in folds, and the training set of each fold."""
+    """Held-out instances in folds, and the training set of each fold."""
 
     held_out: TrainingSet
-    """M samples: those that were given, or parts of them."""
+    """M instances: those that were given, or parts of them."""
     fold: Ints
     """The fold of each, 0, 1, ..., (M,)."""
     units: Ints
@@ -59,7 +59,7 @@ class Split:
     training: Sequence[TrainingSet]
     """What is learned from while a fold is held out, for each fold."""
     words: Words
-    """What the samples that are held out are called."""
+    """What the instances that are held out are called."""
     numbers: Ints | None = None
     """A number for each of them, the same for copies, (M,); None if there are none."""
     draws: int = 1
@@ -69,25 +69,25 @@ class Split:
     question: str = ""
     """A sentence that says what is answered by holding these out, and what is not."""
     pieces: Sequence[tuple[int, Ints]] = ()
-    """The sample and the rows that each held-out part consists of; empty if samples are whole."""
+    """The instance and the rows that each held-out part consists of; empty for whole ones."""
     whole: tuple[TrainingSet, Sequence[Ints]] | None = None
-    """All samples, and which of them each fold holds out, if all can be learned from at once."""
+    """All instances, and which of them each fold holds out, if all can be learned from at once."""
 
     def __len__(self) -> int:
         return len(self.training)
 
     def test(self, k: int) -> Ints:
-        """Numbers of the samples that are held out in fold ``k``."""
+        """Numbers of the instances that are held out in fold ``k``."""
         return np.flatnonzero(self.fold == k)
 
     def train(self, k: int) -> Ints:
-        """Numbers of the samples to learn from while fold ``k`` is held out."""
+        """Numbers of the instances to learn from while fold ``k`` is held out."""
         if self.shares is None:
             return np.flatnonzero(self.fold != k)
         return np.flatnonzero(~self.shares[k][self.fold])
 
     def draws_among(self, which: Ints) -> float:
-        """How often these samples are held out in all, where each draw holds out other folds."""
+        """How often these instances are held out in all, where each draw holds out other folds."""
         if self.draws == 1:
             return 1.0
         folds = np.unique(self.fold[which])
@@ -110,12 +110,12 @@ class Split:
 
 
 def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole samples out, groups and copies together, but none that cannot be scored."""
+    """Hold whole instances out, groups and copies together, but none that cannot be scored."""
     N = len(data)
     words = data.problem.traits.words
     groups = data.groups
     full = data.scorable
-    numbers = contents([sample.data for sample in data.samples])
+    numbers = contents([instance.data for instance in data.instances])
     names, units = units_of(groups, N, words)
     if np.unique(units[full]).size < 2:
         what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
@@ -128,7 +128,7 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         )
     apart = joined(units, numbers)
     fold = np.full(N, -1)
-    judged = full if is_whole(cv) else np.ones(N, dtype=bool)  # a splitter counts all samples
+    judged = full if is_whole(cv) else np.ones(N, dtype=bool)  # a splitter counts all instances
     fold[judged] = _held_out(cv, units[judged], apart[judged], groups, random_state, words)
     fold[~full] = -1
     fold[full] = np.unique(fold[full], return_inverse=True)[1]
@@ -147,7 +147,7 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
                 f"all held out at once in fold {k}: label more, or use more folds"
             )
         training.append(data.at(np.flatnonzero(learned)).told_apart)
-    called = words_of(data.problem, data.samples)
+    called = words_of(data.problem, data.instances)
     which = np.flatnonzero(full)
     fold = fold[full]
     apart = apart[full]

@@ -1,4 +1,4 @@
-"""What is held out of labelled samples: whole ones, groups of rows, some clusters, or states."""
+"""What is held out of labelled instances: whole ones, groups of rows, some clusters, or states."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from structsvm.support.checks import is_whole
 SPLITS = (ROWS, CLUSTERS, STATES)
 
 
-def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold out whole samples, groups of rows, clusters, or samples and one of their states."""
+def split_instances(
+    asked: str | None, data: TrainingSet, cv: Any, random_state: int | None
+) -> Split:
+    """Hold out whole instances, groups of rows, clusters, or instances and one of their states."""
     divides = asked in (ROWS, CLUSTERS)
     words = data.problem.traits.words
     if cv is None:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data.per_sample import units_of
+from structsvm.data.per_instance import units_of
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.preparing import read_training

@@ -1,4 +1,4 @@
-"""What the weight of a structured problem is worth on held-out samples: its losses, paired."""
+"""What the weight of a structured problem is worth on held-out instances: its losses, paired."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.checks import one_each
-from structsvm.data.per_sample import units_of
+from structsvm.data.per_instance import units_of
 from structsvm.errors import SettingsError
 from structsvm.evaluation.contrast import LEARNED, Contrast
 from structsvm.evaluation.sentences import baseline_title
@@ -26,16 +26,16 @@ from structsvm.support.tables import ShortTable
 class StructuredEvaluation:
     """Losses of a :class:`~structsvm.StructuredSVM` and of what it is compared with; ``print`` it.
 
-    What ``evaluate(svm, X, y)`` returns. Differences are paired over the samples, or over groups.
+    What ``evaluate(svm, X, y)`` returns. Differences are paired over the instances, or over groups.
     """
 
     losses: Mapping[str, Floats]
-    """The loss of each sample, (N,), by what predicted it: "learned"; "null", the weight 0;
+    """The loss of each instance, (N,), by what predicted it: "learned"; "null", the weight 0;
     "start", the weight of :meth:`Problem.start`; and the baselines that were given."""
     contrasts: Mapping[str, Contrast]
     """The loss of each of the others less that of the learned weight, paired, the best first."""
     names: Sequence[Any]
-    """Of the samples; their numbers, unless they were given."""
+    """Of the instances; their numbers, unless they were given."""
     solution: Solution
     """Of the learned weight, with its certificate."""
     guesses: Mapping[str, Sequence[Any]] = field(default_factory=dict, compare=False)
@@ -71,7 +71,7 @@ class StructuredEvaluation:
                     "upper": solution.upper,
                 }
             ),
-            "samples": [
+            "instances": [
                 {"name": name} | {of: float(values[i]) for of, values in self.losses.items()}
                 for i, name in enumerate(self.names)
             ],
@@ -86,7 +86,7 @@ def evaluate_structured(
     baselines: Mapping[str, Any] | None,
     groups: Any,
 ) -> StructuredEvaluation:
-    """The losses of the problem, of the learned weight and of others, on the same samples."""
+    """The losses of the problem, of the learned weight and of others, on the same instances."""
     guesses = {LEARNED: svm.predict(X)}
     data = read_labelled(X, y)
     problem = svm.problem_

@@ -33,7 +33,7 @@ class Evidence:
     """What the figures of a verdict are of."""
 
     words: Words = RECORDINGS
-    """What samples, clusters and items are called."""
+    """What instances, clusters and items are called."""
     measure: str = "loss"
     """What losses are called: "disagreement" where agreement is an index, such as Rand's."""
     grouped: bool = False
@@ -43,7 +43,7 @@ class Evidence:
     seen: int = 0
     """Recordings that were learned from, copies included: they are not held out."""
     cross_validated: bool = False
-    """Whether each sample was held out once, and learned from in the other folds."""
+    """Whether each instance was held out once, and learned from in the other folds."""
     method: str = "the learned metric"
     """What the method is called that is judged."""
 
@@ -70,7 +70,7 @@ class Remarks:
 class Verdict:
     """Whether the learned metric beats what needs no structured learning; ``print`` it.
 
-    Every sample was partitioned by a metric learned without it; where the kind of metric and
+    Every instance was partitioned by a metric learned without it; where the kind of metric and
     ``lam`` were chosen, they were chosen without it too.
     """
 
@@ -106,12 +106,12 @@ class Verdict:
         remarks: Remarks | None = None,
         best: str | None = None,
     ) -> Verdict:
-        """Judge by the losses of each method on the same samples, (N,), "learned" among them.
+        """Judge by the losses of each method on the same instances, (N,), "learned" among them.
 
-        Losses are NaN where there is nothing to find. ``units`` are the groups of the samples, or
-        the samples themselves; ``numbers`` are the same for copies, which count once, unless groups
-        say themselves what counts how often. ``accuracies`` are the shares of items that are named
-        right, where names are the question. The others are those of :meth:`Contrast.of`, and
+        Losses are NaN where there is nothing to find. ``units`` are the groups of the instances, or
+        the instances themselves; ``numbers`` are the same for copies, which count once, unless
+        groups say themselves what counts how often. ``accuracies`` are the shares of items that are
+        named right, where names are the question. The others are those of :meth:`Contrast.of`, and
         fields.
         """
         evidence = evidence or Evidence()
@@ -323,7 +323,7 @@ class Verdict:
         return f"On {self._samples_in_words()}, {loss}."
 
     def _samples_in_words(self) -> str:
-        """The number of samples in words, and how they were held out."""
+        """The number of instances in words, and how they were held out."""
         c = self.untrained
         evidence = self.evidence
         is_plain = evidence.seen or evidence.cross_validated

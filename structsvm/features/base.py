@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.checks import check_samples
+from structsvm.data.checks import check_instances
 from structsvm.data.missing import has_gaps
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
@@ -175,7 +175,7 @@ def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = Fals
     ready = isinstance(Xs, list | tuple) and len(Xs) > 0 and all(map(is_ready, Xs))
     if ready and {X.shape[1] for X in Xs} == {n_features or Xs[0].shape[1]}:
         return list(Xs)
-    return check_samples(Xs, n_features=n_features, missing="mask" if gaps else None)[0]
+    return check_instances(Xs, n_features=n_features, missing="mask" if gaps else None)[0]
 
 
 def check_features(

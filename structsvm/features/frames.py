@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.checks import one_each
 from structsvm.data.copies import contents, joined
 from structsvm.data.labels import UNKNOWN, label_values, labels_of_items, numbered, unknown_labels
-from structsvm.data.per_sample import units_of
+from structsvm.data.per_instance import units_of
 from structsvm.data.standardize import Standardizer
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, LearningError, SettingsError, about, without_warnings

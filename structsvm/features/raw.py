@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from structsvm.data.checks import check_samples, refuse_other_shape
+from structsvm.data.checks import check_instances, refuse_other_shape
 from structsvm.data.labels import label_values, numbered
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
@@ -182,7 +182,7 @@ def windows(
         fits = is_number(value) and 0 < value < np.inf
         refuse_unless(fits, name, "a finite number > 0", value)
     X = X[:, None] if getattr(X, "ndim", 2) == 1 and not hasattr(X, "index") else X
-    (signal,), own = check_samples([X.to_frame() if hasattr(X, "to_frame") else X], names)
+    (signal,), own = check_instances([X.to_frame() if hasattr(X, "to_frame") else X], names)
     columns = column_names(own, signal.shape[1])
     W = round(window * rate)
     H = round(hop * rate)

@@ -174,13 +174,13 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     True
     """
     metric = metric_of(learner)
-    (sample,) = prepare(learner, [graph])
-    if not isinstance(sample.side, FeatureGraph):
+    (instance,) = prepare(learner, [graph])
+    if not isinstance(instance.side, FeatureGraph):
         raise SettingsError(
             f"{type(learner.problem_).__name__} has no graphs whose edges could be weighted: learn "
             "with problem=NormalizedCut()"
         )
-    with_features = replace(sample.side, X=sample.X)
+    with_features = replace(instance.side, X=instance.X)
     similarity = Similarity.of(with_features)(metric.factor).matrix
     if not isinstance(graph, networkx.Graph):
         weighted = networkx.Graph()

@@ -104,14 +104,14 @@ def _signal(learner: MetricLearner, signal: Any) -> Floats:
     """One standardised signal, (T, P), whose sums keep their digits; a vector is univariate."""
     if isinstance(signal, np.ndarray) and signal.ndim == 1:
         signal = signal[:, None]
-    (sample,) = prepare(learner, [signal])
+    (instance,) = prepare(learner, [signal])
     problem = learner.problem_
     with asked(problem, "decoder"):
-        oracle = problem.decoder(sample)
+        oracle = problem.decoder(instance)
     if not isinstance(oracle, SequentialOracle):
         raise DataError(
             f"ruptures would find other segments here than {type(problem).__name__}, because it "
             "knows neither rules on segments nor masked values: call predict_breakpoints of the "
             "learner"
         )
-    return centred(sample.X)
+    return centred(instance.X)

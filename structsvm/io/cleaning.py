@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.instance import Instance
 from structsvm.data.marks import NO, YES, count_marks, marks_of
 from structsvm.data.missing import blocks, filled
 from structsvm.data.rows import without_counting
-from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import RECORDINGS
 from structsvm.errors import DataError, warn
@@ -210,7 +210,7 @@ def in_windows(recordings: Sequence[Recording], window: int | None) -> list[Reco
     if window is None or window == 1:
         return list(recordings)
     # A mean hides a number that stands for missing values.
-    warn_of_columns([Sample(one.X) for one in recordings], recordings[0].features, RECORDINGS)
+    warn_of_columns([Instance(one.X) for one in recordings], recordings[0].features, RECORDINGS)
     return [_averaged(one, window) for one in recordings]
 
 

@@ -104,6 +104,6 @@ def alternate(
 
 def _hinges(risk: Risk, w: Floats) -> Floats:
     if isinstance(risk, CompositeRisk):
-        return np.array([risk.part([i]).losses(w)[0] for i in range(risk.n_samples)])
+        return np.array([risk.part([i]).losses(w)[0] for i in range(risk.n_instances)])
     run = Run(risk, Stopping())
     return run.evaluate(w, run.groups("n")).values

@@ -13,7 +13,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.training_sample import Examples, Samples, Truths
+from structsvm.partitions.training_instance import Examples, Instances, Truths
 from structsvm.partitions.traits import Traits
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -26,27 +26,27 @@ __all__ = ["NAMES", "fit"]
 def fit(
     name: str,
     problem: PartitionProblem,
-    samples: Samples,
+    instances: Instances,
     truths: Truths,
     *,
     weights: Floats | None = None,
     shrinkage: float | None = None,
 ) -> Metric:
-    """One of the metrics by name, tuned on labelled samples.
+    """One of the metrics by name, tuned on labelled instances.
 
     Parameters
     ----------
     name : str
         One of :data:`NAMES`, or one that the problem makes itself, such as "grid" for normalized
         cuts.
-    samples : sequence of Sample
+    instances : sequence of Instance
         Standardised, as ``interop.prepare(learner, Xs)`` gives them.
     weights : array of shape (N,), optional
-        A weight of 2 stands for a sample that is there twice.
+        A weight of 2 stands for an instance that is there twice.
     shrinkage : float, optional
         Of the covariance within clusters; by default 0.5, and 0.001 for "lda".
     """
-    data = Examples(samples, truths, np.empty(0) if weights is None else weights)
+    data = Examples(instances, truths, np.empty(0) if weights is None else weights)
     factor, calibration = tuned(name, problem, data, shrinkage)
     return calibration.metric(factor)
 
@@ -108,7 +108,7 @@ def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
     whitening = within_whitening(data, shrinkage)
     given = (data.arrays, data.weights, data.truths)
     between = sum_arrays("measuring the samples", _of_changes, *given)
-    between /= data.weights @ [sample.n_samples for sample in data.samples]
+    between /= data.weights @ [instance.n_samples for instance in data.instances]
     return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from structsvm.data.constant import is_constant, values_of_columns
 from structsvm.data.deferred import Data, map_arrays, take_rows
+from structsvm.data.instance import Instance
 from structsvm.data.missing import filled
-from structsvm.data.sample import Sample
 from structsvm.data.words import Words
 from structsvm.errors import warn
 from structsvm.learner.fitted import partition_of
@@ -97,22 +97,22 @@ def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, F
 
 
 def divided(truths: Sequence[Any]) -> list[tuple[int, EquivalenceMatrix]]:
-    """Numbers and partitions of the samples of which some items are together and some are not."""
+    """Numbers and partitions of the instances of which some items are together and some are not."""
     found = [(i, partition_of(truth)) for i, truth in enumerate(truths) if truth is not None]
     return [(i, M) for i, M in found if 1 < M.n_clusters < M.n_samples]
 
 
 Part = tuple[Data, EquivalenceMatrix]
-"""Items of a sample whose partition is known, and it."""
+"""Items of an instance whose partition is known, and it."""
 
 
-def labelled_parts(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Part]:
-    """The samples of which some items are together and some are not, or what is known of them."""
-    found = [(samples[i].data, M) for i, M in divided([_truth_of(known) for known in labels])]
-    for sample, known in zip(samples, labels, strict=True):
+def labelled_parts(instances: Sequence[Instance], labels: Sequence[Any]) -> list[Part]:
+    """The instances of which some items are together and some are not, or what is known of them."""
+    found = [(instances[i].data, M) for i, M in divided([_truth_of(known) for known in labels])]
+    for instance, known in zip(instances, labels, strict=True):
         if _truth_of(known) is None:
             pieces = [(r, M) for r, M in zip(*known.part, strict=True) if 1 < M.n_clusters < r.size]
-            found += [(take_rows(sample.data, rows), M) for rows, M in pieces]
+            found += [(take_rows(instance.data, rows), M) for rows, M in pieces]
     return found
 
 
@@ -184,14 +184,14 @@ def _beside_changes(X: Floats, changes: Ints) -> Floats:
 
 
 def warn_of_columns(
-    samples: Sequence[Sample],
+    instances: Sequence[Instance],
     names: Sequence[str],
     words: Words,
     parts: Sequence[Part] = (),
     seen: Floats | None = None,
 ) -> None:
     """DataWarning for columns that decide the result: codes of missing values, and labels."""
-    Xs = [sample.data for sample in samples]
+    Xs = [instance.data for instance in instances]
     found = list(codes_in(Xs, names, words.item, words.numbered, seen))
     told = [*labels_in(parts, names, words), *changes_in(parts, names, words)]
     found += [one for one in told if len(one[2]["features"]) < len(names)]

@@ -43,7 +43,7 @@ from structsvm.partitions.metric import (
     metric_factor,
 )
 from structsvm.partitions.objective import Objective
-from structsvm.partitions.training_sample import Examples
+from structsvm.partitions.training_instance import Examples
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -125,7 +125,7 @@ def untrained_known(data: TrainingSet) -> tuple[Calibration, Metric]:
     """The untrained metric, with the price that agrees best with what is known."""
 
     def found() -> tuple[Calibration, Metric]:
-        about = Examples(data.samples, (), data.weights)
+        about = Examples(data.instances, (), data.weights)
         factor = data.problem.closed_form("untrained", about)
         assert factor is not None
         calibration = calibrate_known(factor, data)
@@ -182,7 +182,7 @@ def complete_in_rounds(
     callback: Callback | None = None,
     first: list[EquivalenceMatrix] | None = None,
 ) -> Alternated:
-    """Learn from samples in the units of learning; labels are completed from ``w`` on, or given."""
+    """Learn in the units of learning; labels are completed from ``w`` on, or given."""
     problem = data.problem
     weights = data.weights
     omega = objective.regularizer(settings.regularizer, settings.lam)
@@ -199,7 +199,7 @@ def complete_in_rounds(
 
     def risk_of(labels: Sequence[Any]) -> Risk:
         """Divided by the changes of the first completions: completing does not change its scale."""
-        examples = Examples(data.samples, labels, weights)
+        examples = Examples(data.instances, labels, weights)
         found = objective.risk(examples, omega, settings.constraints)
         if isinstance(found, RegularizedRisk):
             return replace(found, sample_weight=weights / changes)
@@ -213,11 +213,11 @@ def _refuse_untaken(data: TrainingSet) -> None:
     problem = data.problem
     if not problem.traits.convex:
         return  # partition itself keeps links, and labels of nodes are nothing else
-    for i, (sample, known) in enumerate(zip(data.samples, data.labels, strict=True)):
+    for i, (instance, known) in enumerate(zip(data.instances, data.labels, strict=True)):
         if known.truth is not None:
             continue
         try:
-            problem.decoder(sample).refuse(known.constraint, known.n_samples)
+            problem.decoder(instance).refuse(known.constraint, known.n_samples)
         except OracleError as error:
             raise DataError(problem.traits.words.numbered(i) + ": " + said_by(error)) from error
 
@@ -276,8 +276,8 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
     sizes = [known.n_samples - 1.0 for known in data.labels]
     expected = rate * np.average(sizes, weights=data.weights)
     by_loss = calibrate_known(factor, data)
-    Zs = in_metric(data.samples, factor)
-    oracles = [data.problem.decoder(x) for x in data.samples]
+    Zs = in_metric(data.instances, factor)
+    oracles = [data.problem.decoder(x) for x in data.instances]
     changes_of = [lambda M: M.n_clusters - 1.0] * len(Zs)
     here = calibrate_by(oracles, Zs, changes_of, by_loss.penalties, data.weights).losses
     found = replace(by_loss, criterion=np.abs(np.log((here + 1.0) / (expected + 1.0))))
@@ -289,7 +289,7 @@ def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> Learning
     problem = data.problem
     parts = data.parts
     if not problem.traits.convex:
-        return learning_units(problem, Examples(data.samples, (), data.weights), untrained, None)
+        return learning_units(problem, Examples(data.instances, (), data.weights), untrained, None)
     whitening, unit, seen = None, None, data
     if settings.shrinkage is not None and len(parts):
         whitening = within_whitening(parts.examples, settings.shrinkage)

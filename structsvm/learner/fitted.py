@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.data.words import IMAGES, Words
 from structsvm.graphs.labelled_nodes import NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -36,9 +36,9 @@ class FittedMetric(Fitted, Protocol):
     metric_feature_names_: list[str]
 
 
-def words_of(problem: PartitionProblem, samples: Sequence[Sample]) -> Words:
-    """What messages call samples; graphs that were made of images are images."""
-    regions = [getattr(x.side, "regions", None) for x in samples]
+def words_of(problem: PartitionProblem, instances: Sequence[Instance]) -> Words:
+    """What messages call instances; graphs that were made of images are images."""
+    regions = [getattr(x.side, "regions", None) for x in instances]
     return problem.traits.words if any(one is None for one in regions) else IMAGES
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data.sample import apply_to_samples
+from structsvm.data.instance import apply_to_instances
 from structsvm.data.standardize import STANDARDIZE
 from structsvm.errors import DataError, LearningError, OracleWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
@@ -161,7 +161,7 @@ NOT_RESUMED = (
 INEXACT = 1e-6
 """A share of the size of scores by which two may differ for rounding."""
 CHECKED = 10
-"""Training samples, at most, that are partitioned to check a problem."""
+"""Training instances, at most, that are partitioned to check a problem."""
 
 BEGUN, SOLVED = 0.15, 0.85
 """What part of the time has passed, about, when the untrained metric is known, and the learned."""
@@ -192,7 +192,7 @@ class FitResult:
 
 @dataclass(frozen=True, eq=False)
 class FitState:
-    """Standardised samples whose partitions are known, and what ``lam`` has no part in."""
+    """Standardised instances whose partitions are known, and what ``lam`` has no part in."""
 
     data: TrainingSet
     objective: Objective
@@ -212,7 +212,7 @@ class FitState:
         units = learning_units(problem, given, untrained, settings.shrinkage)
         objective = problem.objective(settings.metric, data.n_features)
         omega = objective.regularizer(settings.regularizer, settings.lam)
-        scaled = replace(given, samples=apply_to_samples(data.samples, units))
+        scaled = replace(given, instances=apply_to_instances(data.instances, units))
         risk = objective.risk(scaled, omega, settings.constraints)
         return cls(data, objective, units, risk)
 
@@ -252,7 +252,7 @@ def learn(
 
 def refuse_gaps(settings: Settings, data: TrainingSet) -> None:
     """Refuse missing values for a metric that mixes features."""
-    gaps = [i for i, sample in enumerate(data.samples) if sample.has_gaps]
+    gaps = [i for i, instance in enumerate(data.instances) if instance.has_gaps]
     if gaps and settings.metric == "full" and settings.closed_form != "untrained":
         raise DataError(
             data.problem.traits.words.numbered(gaps[0])
@@ -293,7 +293,7 @@ def in_closed_form_of(
 
 
 def untrained_of(data: TrainingSet) -> tuple[Calibration, Metric]:
-    """The untrained metric of standardised samples, with the price that suits their labels."""
+    """The untrained metric of standardised instances, with the price that suits their labels."""
 
     def found() -> tuple[Calibration, Metric]:
         factor, calibration = tuned("untrained", data.problem, data.examples)
@@ -304,12 +304,12 @@ def untrained_of(data: TrainingSet) -> tuple[Calibration, Metric]:
 
 def _check_inference(data: TrainingSet, metric: Metric) -> None:
     problem = data.problem
-    pairs = list(zip(data.samples, data.truths, strict=True))[:CHECKED]
-    for i, (sample, truth) in enumerate(pairs):
+    pairs = list(zip(data.instances, data.truths, strict=True))[:CHECKED]
+    for i, (instance, truth) in enumerate(pairs):
         K = truth.n_clusters if metric.price is None else None
         with asked(problem, "partition", problem.traits.words.numbered(i)):
-            guess = problem.partition(sample, metric, K)
-        score = metric.objective(sample, K)
+            guess = problem.partition(instance, metric, K)
+        score = metric.objective(instance, K)
         missed = score.value(truth) - score.value(guess)
         size = float(np.nansum(score.Z**2))
         if is_missed(f"{type(problem).__name__}.partition", i, missed, size):
@@ -321,7 +321,7 @@ def is_missed(name: str, i: int, missed: float, size: float) -> bool:
     if missed <= INEXACT * size:
         return False
     warn(
-        nth("sample", i)
+        nth("instance", i)
         + f": {name} found a labelling whose score is {missed:.3g} less than that of the "
         "true one: maximise the score over all labellings, without the loss",
         OracleWarning,

@@ -1,4 +1,4 @@
-"""The forms in which samples are handed in, so that answers come back in the same form."""
+"""The forms in which instances are handed in, so that answers come back in the same form."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
+from structsvm.data.instance import Instance
 from structsvm.data.marks import warn_about_marks
 from structsvm.data.reading import source_of
 from structsvm.data.rows import (
@@ -22,7 +23,6 @@ from structsvm.data.rows import (
     warn_about_order,
     without_counting,
 )
-from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError
@@ -36,12 +36,12 @@ from structsvm.training_labels import is_single
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """One sample, a list of samples, or a mapping of samples by name."""
+    """One instance, a list of instances, or a mapping of instances by name."""
 
-    samples: Any
+    instances: Any
     """What a problem reads: a list, or what it makes one of by itself."""
     keys: tuple[Hashable, ...] | None = None
-    """The names, if the samples came in a mapping."""
+    """The names, if the instances came in a mapping."""
     single: bool = False
     """Whether a single array, data frame or recording came."""
     features: list[str] | None = None
@@ -60,7 +60,7 @@ class Form:
         features: Sequence[Any] | None = None,
         problem: PartitionProblem | None = None,
     ) -> Form:
-        """Take samples apart; a problem of recordings has the rows of each in the order of time."""
+        """Take apart what is given; a problem of recordings has the rows in the order of time."""
         if is_prepared(Xs):
             return cls(Xs)
         Xs = as_frame(list(Xs) if isinstance(Xs, Iterator) else Xs)  # gone through only once
@@ -74,41 +74,41 @@ class Form:
             return cls(source, source.keys)
         keys: tuple[Hashable, ...] | None = None
         is_array = hasattr(Xs, "__array__") and not isinstance(Xs, Mapping)  # a dataset is both
-        samples = Xs
+        instances = Xs
         ndim = np.ndim(Xs) if is_array else None
         single = is_frame(Xs) or is_recording(Xs) or ndim == 2
         if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are both
             keys = tuple(Xs)
-            samples = list(Xs.values())
+            instances = list(Xs.values())
             single = False
         elif single:
-            samples = [Xs]
+            instances = [Xs]
         elif in_time and ndim == 3 and (isinstance(Xs, np.ndarray) or hasattr(Xs, "isel")):
-            samples = list(Xs)
+            instances = list(Xs)
         if words in (GRAPHS, IMAGES):  # a tuple may be one graph
             single = is_one(Xs)
-        if not isinstance(samples, list | tuple):
-            return cls(samples, single=single)
-        if isinstance(samples, list):
-            samples = [as_frame(x) for x in samples]
-        form = cls(samples, keys, single)
+        if not isinstance(instances, list | tuple):
+            return cls(instances, single=single)
+        if isinstance(instances, list):
+            instances = [as_frame(x) for x in instances]
+        form = cls(instances, keys, single)
         if in_time:
-            called = range(len(samples)) if keys is None else map(repr, keys)
-            rows = [rows_in_time(x, f"frame {k}") for x, k in zip(samples, called, strict=True)]
+            called = range(len(instances)) if keys is None else map(repr, keys)
+            rows = [rows_in_time(x, f"frame {k}") for x, k in zip(instances, called, strict=True)]
             return form._in_time(rows, features)
         if words not in (None, GRAPHS, IMAGES):
-            form = replace(form, samples=without_counting(samples, features))
+            form = replace(form, instances=without_counting(instances, features))
         return form._taken_apart(features)
 
     @classmethod
     def given_to(cls, learner: Any, Xs: Any) -> Form:
-        """Take samples apart that are given to a learner; one that is not fitted says so itself."""
+        """Take apart what is given to a learner; one that is not fitted says so itself."""
         names = getattr(learner, "feature_names_in_", None)
         return cls.of(Xs, names, getattr(learner, "problem_", None))
 
     def _in_time(self, rows: Sequence[Rows], features: Sequence[Any] | None) -> Form:
         frames = without_counting([one.X for one in rows], features)
-        form = replace(self, samples=frames, rows=tuple(rows))._taken_apart(features)
+        form = replace(self, instances=frames, rows=tuple(rows))._taken_apart(features)
         moved = [form._called(i) for i, one in enumerate(rows) if one.order is not None]
         if moved:
             warn_about_order(moved)
@@ -116,15 +116,15 @@ class Form:
 
     def _taken_apart(self, features: Sequence[Any] | None) -> Form:
         """Recordings as arrays, with the columns of the first one or those of the model."""
-        recorded = [x for x in self.samples if is_recording(x)]
+        recorded = [x for x in self.instances if is_recording(x)]
         if not recorded:
             return self
-        if len(recorded) < len(self.samples):
+        if len(recorded) < len(self.instances):
             raise DataError("recordings and other things are mixed: give either of them")
         names = [str(name) for name in (recorded[0].features if features is None else features)]
         owner = recorded[0].name if features is None else "the model"
         arrays = [one.with_features(names, owner).X for one in recorded]
-        return replace(self, samples=arrays, features=names, recorded=tuple(recorded))
+        return replace(self, instances=arrays, features=names, recorded=tuple(recorded))
 
     @property
     def names(self) -> list[str] | None:
@@ -152,14 +152,14 @@ class Form:
         return self
 
     def indices(self, n: int) -> list[Any]:
-        """The index of each of n samples that is a pandas frame, (T_i,); None for any other."""
-        held = self.samples if isinstance(self.samples, list | tuple) else []
+        """The index of each of n instances that is a pandas frame, (T_i,); None for any other."""
+        held = self.instances if isinstance(self.instances, list | tuple) else []
         if len(held) != n:  # one graph is a tuple of its parts
             return [None] * n
         return [getattr(x, "index", None) if is_frame(x) else None for x in held]
 
     def labels(self, ys: Any, *, known: bool = False) -> Any:
-        """Labels in the order of samples and rows, of all, or what is ``known`` of some."""
+        """Labels in the order of instances and rows, of all, or what is ``known`` of some."""
         called = "what is known" if known else "labels"
         if ys is None and not known and any(one.y is not None for one in self.recorded):
             ys = [one.y for one in self.recorded]
@@ -169,7 +169,7 @@ class Form:
             return ys
         ys = self.in_order(ys, called, some=known)
         if not self.rows:
-            return each_in_order(ys, self.samples, self._called)
+            return each_in_order(ys, self.instances, self._called)
         single = is_single(ys)
         if single and self.panel is not None and np.shape(ys)[:1] == (len(self.panel),):
             ys = in_order_of_rows(ys, self.panel, called)
@@ -189,7 +189,7 @@ class Form:
         return found
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
-        """What is given for each sample, in their order, if it came by their names."""
+        """What is given for each instance, in their order, if it came by their names."""
         if isinstance(ys, Iterator):
             return list(ys)
         if self.keys is None or not isinstance(ys, Mapping):
@@ -216,6 +216,6 @@ class Form:
         return found[0] if self.single else found
 
 
-def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:
-    """Whether samples are as a model sees them, which are used as they are."""
-    return isinstance(Xs, list) and bool(Xs) and all(isinstance(x, Sample) for x in Xs)
+def is_prepared(Xs: Any) -> TypeGuard[list[Instance]]:
+    """Whether instances are as a model sees them, which are used as they are."""
+    return isinstance(Xs, list) and bool(Xs) and all(isinstance(x, Instance) for x in Xs)

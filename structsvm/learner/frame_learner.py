@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN
 from structsvm.data.missing import filled
-from structsvm.data.sample import Sample
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.composition import Union
@@ -84,7 +84,7 @@ class FrameLearner(Learner):
                 model = self._tuned(scored, choices, losses)
         return Learned(self._stage, model)
 
-    def learn_held_out(self, data: TrainingSet) -> tuple[list[Sample], list[Model]]:
+    def learn_held_out(self, data: TrainingSet) -> tuple[list[Instance], list[Model]]:
         """Learn as ``fit`` does, and say of each recording what others taught.
 
         That is the probabilities by a classifier of the other folds, and the settings of the search
@@ -109,9 +109,9 @@ class FrameLearner(Learner):
             for k in stage("folds", np.unique(scored.fold).tolist()):
                 others = scored.fold[recordings] != k
                 without[k] = copy(self)._tuned(scored.at(others), choices, losses[:, others])
-        pairs = zip([data.samples[i] for i in which], scored.probabilities, strict=True)
-        samples = [replace(sample, states=p) for sample, p in pairs]
-        return samples, [without[k] for k in scored.fold.tolist()]
+        pairs = zip([data.instances[i] for i in which], scored.probabilities, strict=True)
+        instances = [replace(instance, states=p) for instance, p in pairs]
+        return instances, [without[k] for k in scored.fold.tolist()]
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of ``classes_`` at each sample, not smoothed, (T_i, C) each.
@@ -120,7 +120,7 @@ class FrameLearner(Learner):
         """
         check_is_fitted(self)
         form = Form.given_to(self, X)
-        found = [np.asarray(sample.states) for sample in prepared(self, form.samples)]
+        found = [np.asarray(instance.states) for instance in prepared(self, form.instances)]
         return form.answer([p[:, 1] for p in found] if self.classes_ is None else found)
 
     @property
@@ -133,7 +133,7 @@ class FrameLearner(Learner):
 
     @hook
     def _scored_in(self, data: TrainingSet) -> Scored:
-        arrays = [filled(sample.X) for sample in data.samples]
+        arrays = [filled(instance.X) for instance in data.instances]
         return self._scored(arrays, data.item_labels, data.groups)
 
 
@@ -258,39 +258,39 @@ class StatePath(Model):
         """What a path earns, given the probabilities of states, (T, C)."""
 
     def partition(
-        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
     ) -> Found:
         """The segments of the best path."""
-        path = best_states(self._score_of(problem, sample), n_clusters, constraint)
+        path = best_states(self._score_of(problem, instance), n_clusters, constraint)
         return Found.of(runs_of(path), path)
 
     def margins(
         self,
         problem: Any,
-        sample: Sample,
+        instance: Instance,
         n_clusters: int | None,
         constraint: Constraint,
         tolerance: int,
     ) -> tuple[Found, Floats]:
         """The same, and by how much the score of the best path without each change is less."""
-        score = self._score_of(problem, sample)
+        score = self._score_of(problem, instance)
         margins = state_margins(score, n_clusters, constraint, tolerance)
         return Found.of(runs_of(margins.states), margins.states), margins.boundaries
 
     def losses_with(
         self,
         problem: Any,
-        sample: Sample,
+        instance: Instance,
         n_clusters: int | None,
         constraint: Constraint,
         places: Ints,
     ) -> Floats:
         """By how much the score of the best path with each change is less."""
-        return losses_with(self._score_of(problem, sample), places, n_clusters, constraint)
+        return losses_with(self._score_of(problem, instance), places, n_clusters, constraint)
 
-    def _score_of(self, problem: Any, sample: Sample) -> StateScore:
+    def _score_of(self, problem: Any, instance: Instance) -> StateScore:
         """What a path earns whose segments have the lengths that the problem allows."""
-        score = self.score(problem, np.asarray(sample.states))
+        score = self.score(problem, np.asarray(instance.states))
         shortest = getattr(problem, "min_length", 1)
         longest = getattr(problem, "max_length", None)
         is_free = shortest == 1 and longest is None

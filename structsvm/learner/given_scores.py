@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN
 from structsvm.data.missing import filled
-from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.features.frames import SUM_TOLERANCE, States
 from structsvm.learner.stages import Stage
@@ -90,9 +90,9 @@ class GivenScores(Stage):
         found = np.array([*self.classes.tolist(), *more], dtype=dtype)
         return GivenScores(np.array([*self.columns, *columns], dtype=np.int64), found)
 
-    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        scores = self.of_columns([filled(sample.X) for sample in samples])
-        return [replace(sample, states=p) for sample, p in zip(samples, scores, strict=True)]
+    def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
+        scores = self.of_columns([filled(instance.X) for instance in instances])
+        return [replace(instance, states=p) for instance, p in zip(instances, scores, strict=True)]
 
     def of_columns(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The scores of the states, (T_i, C) each; what is no probability is refused."""

@@ -1,4 +1,4 @@
-"""Samples of any kind and labellings of them, checked where they enter."""
+"""Instances of any kind and labellings of them, checked where they enter."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.checks import refuse_hidden, refuse_no_array
-from structsvm.data.per_sample import check_weights
+from structsvm.data.per_instance import check_weights
 from structsvm.data.words import Words
 from structsvm.errors import DataError
 from structsvm.messages import nth
 from structsvm.support.arrays import Floats, Ints
 
-WORDS = Words("sample", "labelling", "item")
+WORDS = Words("instance", "labelling", "item")
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """Samples as the problem sees them, and what is known of a matrix whose rows they were."""
+class Instances:
+    """Instances as the problem sees them, and what is known of a matrix whose rows they were."""
 
     xs: list[Any]
     n_features: int | None = None
-    """The number of columns of the matrix; None for samples of any other kind."""
+    """The number of columns of the matrix; None for instances of any other kind."""
     names: list[str] | None = None
     """The names of its columns, if it was a data frame."""
     ys: list[Any] = field(default_factory=list)
     """The labelling of each, if they are known."""
     weights: Floats = field(default_factory=lambda: np.empty(0))
-    """(N,), of sum 1, of labelled samples."""
+    """(N,), of sum 1, of labelled instances."""
 
-    def at(self, which: Ints) -> Samples:
+    def at(self, which: Ints) -> Instances:
         weights = self.weights[which]
         return replace(
             self,
@@ -42,8 +42,8 @@ class Samples:
         )
 
 
-def read_samples(X: Any) -> Samples:
-    """A sequence of samples of any kind; the rows of a matrix or of a data frame are samples."""
+def read_instances(X: Any) -> Instances:
+    """A sequence of instances of any kind, such as the rows of a matrix or of a data frame."""
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if names is not None or isinstance(X, np.ndarray):
         refuse_hidden(X, "X", names)
@@ -53,27 +53,27 @@ def read_samples(X: Any) -> Samples:
         raise DataError(
             f"X has 0 feature(s) (shape={np.shape(X)}) while a minimum of 1 is required."
         )
-    for i, x in enumerate(xs):  # what other samples hold is the problem's affair
+    for i, x in enumerate(xs):  # what other instances hold is the problem's affair
         is_real = isinstance(x, np.ndarray | np.floating) and x.dtype.kind == "f"
         if is_real and not np.isfinite(x).all():
             place = ", ".join(map(str, np.argwhere(~np.isfinite(x))[0]))
             raise DataError(
-                nth("sample", i)
+                nth("instance", i)
                 + f" has {x[~np.isfinite(x)][0]} at {place or 0}: fill missing values "
                 "first, so that there is no NaN or inf"
             )
-    return Samples(xs, n_features, names)
+    return Instances(xs, n_features, names)
 
 
-def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
-    """Samples with their labellings and weights; those of weight 0 are left out."""
-    samples = read_samples(X)
+def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Instances:
+    """Instances with their labellings and weights; those of weight 0 are left out."""
+    instances = read_instances(X)
     if y is None:
         raise DataError(
             "there are no labellings: this requires y to be passed, but the target y is None"
         )
     ys, values = _listed(y, "y")
-    N = len(samples.xs)
+    N = len(instances.xs)
     wrong: Any = np.ma.getmaskarray(y) if np.ma.isMaskedArray(y) else np.False_
     if values is not None and values.dtype.kind == "f":
         wrong = wrong | ~np.isfinite(values)
@@ -83,12 +83,12 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
     if wrong.any():
         raise DataError(
             "the labelling of "
-            + nth("sample", row)
+            + nth("instance", row)
             + f" is masked or not finite ({ys[row]}): give a finite "
             "one, or leave it out"
         )
     weights = check_weights(sample_weight, N, WORDS)
-    return replace(samples, ys=ys, weights=weights).at(np.flatnonzero(weights))
+    return replace(instances, ys=ys, weights=weights).at(np.flatnonzero(weights))
 
 
 def _listed(values: Any, name: str) -> tuple[list[Any], NDArray[Any] | None]:
@@ -98,7 +98,9 @@ def _listed(values: Any, name: str) -> tuple[list[Any], NDArray[Any] | None]:
     try:
         found = list(values if array is None else array)
     except TypeError:
-        raise DataError(f"{name} is {values!r}: give a sequence, an item for each sample") from None
+        raise DataError(
+            f"{name} is {values!r}: give a sequence, an item for each instance"
+        ) from None
     if not found:
-        raise DataError(f"{name} is empty: give at least one sample")
+        raise DataError(f"{name} is empty: give at least one instance")
     return found, array

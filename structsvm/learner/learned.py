@@ -31,7 +31,7 @@ class How:
 
 
 class Learned(NamedTuple):
-    """What is made of samples, what partitions them then, and labels that were completed.
+    """What is made of instances, what partitions them then, and labels that were completed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The face of every method that partitions samples: it learns a model, and asks it."""
+"""The face of every method that partitions instances: it learns a model, and asks it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.per_sample import Counts
+from structsvm.data.per_instance import Counts
 from structsvm.errors import SettingsError
 from structsvm.features.frames import learning_once
 from structsvm.learner.learned import OPTIONAL, How, Learned, recording_tags
@@ -34,11 +34,11 @@ from structsvm.support.progress import share
 
 
 class Learner(Predictor, ProblemParameters, ABC):
-    """What partitions samples, whatever the method.
+    """What partitions instances, whatever the method.
 
-    It reads samples and labels in any form once, as a
+    It reads instances and labels in any form once, as a
     :class:`~structsvm.learner.TrainingSet`; from these a method learns a model, a small value, by
-    :meth:`_learn`, the one thing that differs. All questions about new samples go to the model.
+    :meth:`_learn`, the one thing that differs. All questions about new instances go to the model.
 
     Examples
     --------
@@ -46,8 +46,8 @@ class Learner(Predictor, ProblemParameters, ABC):
     >>> from structsvm.learner import AsMeasured, Learned, Learner
     >>> from structsvm.partitions import EquivalenceMatrix, Found, Model
     >>> class Halves(Model):
-    ...     def partition(self, problem, sample, n_clusters, constraint):
-    ...         T = sample.n_samples
+    ...     def partition(self, problem, instance, n_clusters, constraint):
+    ...         T = instance.n_samples
     ...         return Found(EquivalenceMatrix.from_breakpoints([T // 2, T]))
     >>> class InHalves(Learner):
     ...     problem = "change-point"
@@ -63,13 +63,13 @@ class Learner(Predictor, ProblemParameters, ABC):
     model_ : structsvm.partitions.Model
         What was learned; the metric of a :class:`~structsvm.MetricLearner`.
     inputs_ : Stage
-        What is made of samples before the model sees them.
+        What is made of instances before the model sees them.
     solution_ : Solution or None
         Of the optimisation problem that was solved, with its certificate; None where there is none.
     classes_ : array of shape (C,), or None
         The names of the states that the method knows.
     baselines_ : dict of Learner by name
-        Methods to compare with, learned from the same samples and labels: "untrained", a metric
+        Methods to compare with, learned from the same instances and labels: "untrained", a metric
         with its best price, and those that ``fit(..., baselines=)`` asked for.
     question_ : {"rows", "clusters", "tables"} or None
         For tables, what the settings were chosen for: further rows of known clusters (the default),
@@ -78,7 +78,7 @@ class Learner(Predictor, ProblemParameters, ABC):
         Whether Ctrl-C ended learning with the best model so far.
     problem_, training_data_ : PartitionProblem, TrainingSummary
     n_features_in_, feature_names_in_
-        The last one only if the samples named their features.
+        The last one only if the instances named their features.
     """
 
     baselines_: dict[str, Learner]
@@ -92,14 +92,14 @@ class Learner(Predictor, ProblemParameters, ABC):
 
     @abstractmethod
     def _learn(self, data: TrainingSet, how: How) -> Learned:
-        """Learn from checked samples.
+        """Learn from checked instances.
 
         Attributes that say more about what was learned are set here, ``classes_`` among them.
         """
 
     @hook
     def _check(self, how: How) -> None:
-        """Refuse, before samples are read, what no samples suit."""
+        """Refuse, before instances are read, what no instances suit."""
         asked = {"alternation": how.alternation, "resume": how.resume, "callback": how.callback}
         given = [name for name, value in asked.items() if value is not None]
         if given:
@@ -110,7 +110,7 @@ class Learner(Predictor, ProblemParameters, ABC):
 
     @hook
     def suits(self, problem: PartitionProblem) -> bool:
-        """Whether the method can partition the samples of a problem."""
+        """Whether the method can partition the instances of a problem."""
         return True
 
     @property
@@ -158,7 +158,7 @@ class Learner(Predictor, ProblemParameters, ABC):
         callback: Callable[[HistoryEntry], None] | None = None,
         when_learned: Callable[[Self], Any] | None = None,
     ) -> Self:
-        """Learn from labelled samples, or samples that are labelled in part.
+        """Learn from labelled instances, or instances that are labelled in part.
 
         Ctrl-C ends learning with the best certified metric so far, and a calibration with the price
         that was learned; a warning says so. Classifiers have nothing to keep.
@@ -166,7 +166,7 @@ class Learner(Predictor, ProblemParameters, ABC):
         Parameters
         ----------
         X : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
-            A single array or data frame is one sample, and a mapping has samples by name;
+            A single array or data frame is one instance, and a mapping has instances by name;
             predictions have the same form. :class:`~structsvm.io.Recording` s carry their labels. A
             :class:`~structsvm.learner.TrainingSet` holds labels and weights.
         y : list of label vectors (T_i,), breakpoint lists or :class:`~structsvm.PartialLabels`
@@ -175,7 +175,7 @@ class Learner(Predictor, ProblemParameters, ABC):
             are refused. A pandas series is aligned with its frame by index, unless an index only
             counts the rows.
         sample_weight : array of shape (N,), optional
-            Weights in the objective and all that is computed from the labels: 2 equals a sample
+            Weights in the objective and all that is computed from the labels: 2 equals an instance
             that is given twice, and 0 leaves it out. Classifiers only leave out those of weight 0.
         feature_names : sequence of str, optional
             Names of the features; by default those of data frames.
@@ -183,10 +183,10 @@ class Learner(Predictor, ProblemParameters, ABC):
             Group of each recording (person, machine, ...), for what learns from labels: recordings
             are scored by a classifier that has not seen their group.
         baselines : {"quick", "all"}, list of str or None
-            Methods to tune for comparison, on the same samples and labels: "quick" those that apply
-            and take little time, "all" those with gradient boosting, too, or some by name, such as
-            "rca" or "frame-logistic". One that cannot learn from the labels is left out with a
-            warning, unless it was named.
+            Methods to tune for comparison, on the same instances and labels: "quick" those that
+            apply and take little time, "all" those with gradient boosting, too, or some by name,
+            such as "rca" or "frame-logistic". One that cannot learn from the labels is left out
+            with a warning, unless it was named.
         alternation : Alternation, optional
             How partial labels are completed, for a metric (docs/weak-labels.md).
         resume : path, optional
@@ -231,7 +231,7 @@ class Learner(Predictor, ProblemParameters, ABC):
         return self
 
     def learn(self, data: TrainingSet, how: How | None = None) -> Self:
-        """Learn from samples that were read, as :meth:`fit` does, and compare with nothing."""
+        """Learn from instances that were read, as :meth:`fit` does, and compare with nothing."""
         return self._keep(data, self._learn(data, how or How()))
 
     def _keep(self, data: TrainingSet, learned: Learned) -> Self:
@@ -258,9 +258,9 @@ class Learner(Predictor, ProblemParameters, ABC):
         self._compare_with(menu_of(data, self).reference())
 
     def fit_predict(self, X: Any, y: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
-        """Learn from labelled samples as :meth:`fit`, and partition them as :meth:`predict` does.
+        """Learn from labelled instances as :meth:`fit`, and partition them as :meth:`predict` does.
 
-        Partitions of training samples do not show how well new samples are partitioned.
+        Partitions of training instances do not show how well new instances are partitioned.
         """
         return self.fit(X, y, **given).predict(X, n_clusters)
 

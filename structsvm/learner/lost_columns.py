@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.constant import constant_features, values_of_columns
 from structsvm.data.deferred import arrays_among, as_read
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import SettingsError, warn
 from structsvm.learner.columns import warn_of_columns
 from structsvm.learner.fitted import Fitted, column_names, words_of
@@ -32,7 +32,7 @@ SPREAD = " spread"
 def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
     """Return a copy of a fitted learner that partitions without some columns, as of a lost sensor.
 
-    It takes samples of the same columns, and does not look at what is in these. Its metric is the
+    It takes instances of the same columns, and does not look at what is in these. Its metric is the
     block of the features that are made of the others, and a segment or cluster costs there what it
     did times the share of the weights that is left. It has no classifiers, and names no states.
 
@@ -110,7 +110,7 @@ def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
 
 
 def dead_columns(
-    learner: Fitted, samples: Sequence[Sample], seen: Floats | None = None
+    learner: Fitted, instances: Sequence[Instance], seen: Floats | None = None
 ) -> list[tuple[tuple[str, ...], list[int], float]]:
     """Columns that the metric relies on, constant as never before; where, and what they weigh."""
     metric = learner.model_
@@ -120,7 +120,7 @@ def dead_columns(
     if learner.problem_.traits.words.of_graphs or not whole > 0.0:
         return []  # or so small that their squares vanish
     # Whatever is constant stays so where it is standardised.
-    data = [as_read(sample.data) for sample in samples]
+    data = [as_read(instance.data) for instance in instances]
     names = column_names(learner)
     usual = learner.training_data_.constant
     words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
@@ -129,7 +129,7 @@ def dead_columns(
     for i in np.flatnonzero(constant.any(axis=1)).tolist():
         dead = [names[j] for j in np.flatnonzero(constant[i]).tolist() if j not in usual]
         dead = [name for name in dead if not name.startswith(words)]  # all may be of one sex
-        if dead and samples[i].n_samples > 1:
+        if dead and instances[i].n_samples > 1:
             where[tuple(dead)].append(i)
     found = []
     for lost, places in where.items():
@@ -141,10 +141,10 @@ def dead_columns(
 
 
 def warn_of_dead_features(
-    learner: Fitted, samples: Sequence[Sample], seen: Floats | None = None
+    learner: Fitted, instances: Sequence[Instance], seen: Floats | None = None
 ) -> None:
     words = learner.problem_.traits.words
-    for lost, places, share in dead_columns(learner, samples, seen):
+    for lost, places, share in dead_columns(learner, instances, seen):
         verb, have = ("is", "has") if len(lost) == 1 else ("are", "have")
         warn(
             some_of([words.numbered(i) for i in places]) + f": {some_of(lost)} {verb} constant, "
@@ -152,11 +152,13 @@ def warn_of_dead_features(
         )
 
 
-def warn_of_new(learner: Fitted, samples: Sequence[Sample]) -> None:
-    """DataWarning for columns of new samples that are dead, or hold codes of missing values."""
-    arrays = arrays_among([sample.data for sample in samples])
+def warn_of_new(learner: Fitted, instances: Sequence[Instance]) -> None:
+    """DataWarning for columns of new instances that are dead, or hold codes of missing values."""
+    arrays = arrays_among([instance.data for instance in instances])
     seen = None
-    if len(arrays) == len(samples):
+    if len(arrays) == len(instances):
         seen = values_of_columns("looking at columns", arrays)
-    warn_of_dead_features(learner, samples, seen)
-    warn_of_columns(samples, column_names(learner), words_of(learner.problem_, samples), (), seen)
+    warn_of_dead_features(learner, instances, seen)
+    warn_of_columns(
+        instances, column_names(learner), words_of(learner.problem_, instances), (), seen
+    )

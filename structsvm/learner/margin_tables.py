@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from structsvm.data.per_sample import Counts
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
+from structsvm.data.per_instance import Counts
 from structsvm.errors import SettingsError, about
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.rules import Rules, counts_within, read_rules
@@ -21,7 +21,7 @@ from structsvm.support.progress import stage
 
 def margin_tables(
     learner: Fitted,
-    samples: Sequence[Sample],
+    instances: Sequence[Instance],
     n_clusters: Counts,
     rules: Rules,
     tolerance: int | None,
@@ -31,24 +31,24 @@ def margin_tables(
 
     That is its margin, its rate if known, and the samples around whose excess is at most ``most``.
     """
-    problem, constraints = read_rules(learner, samples, rules)
+    problem, constraints = read_rules(learner, instances, rules)
     if n_clusters is None:
         n_clusters = learner.model_.n_parts
-    counts = counts_within(problem, samples, constraints, n_clusters)
+    counts = counts_within(problem, instances, constraints, n_clusters)
     rates = _rates_of(learner)
     tolerance = tolerance_of(learner, tolerance)
     unit = learner.model_.unit
     tables: list[tuple[Found, Columns]] = []
-    tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
-    for i, (sample, K, rule) in enumerate(tasks):
+    tasks = stage("margins", list(zip(instances, counts, constraints, strict=True)))
+    for i, (instance, K, rule) in enumerate(tasks):
         with about(problem.traits.words.numbered(i)):
-            found, sure = learner.model_.margins(problem, sample, K, rule, tolerance)
+            found, sure = learner.model_.margins(problem, instance, K, rule, tolerance)
             columns: Columns = {"margin": [None, *sure.tolist()]}
             if rates is not None and rates.tolerance == tolerance:
                 columns["rate"] = [None, *rates(sure / unit).tolist()]
             if most is not None:
-                everywhere = np.arange(1, sample.n_samples)
-                excess = learner.model_.losses_with(problem, sample, K, rule, everywhere)
+                everywhere = np.arange(1, instance.n_samples)
+                excess = learner.model_.losses_with(problem, instance, K, rule, everywhere)
                 columns |= _columns_of_places(places_of(found.partition, excess / unit, most))
         tables.append((found, columns))
     return tables

@@ -9,7 +9,7 @@ import numpy as np
 
 from structsvm.data.deferred import bytes_to_read
 from structsvm.data.labels import labels_of_items, missing_labels
-from structsvm.data.per_sample import units_of
+from structsvm.data.per_instance import units_of
 from structsvm.errors import DataError, LearningError, among, warn
 from structsvm.learner.training_set import TrainingSet
 from structsvm.support import archive
@@ -24,7 +24,7 @@ Learned = TypeVar("Learned")
 def learn_in_memory(
     data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
 ) -> tuple[Ints, Learned]:
-    """Numbers of the samples that fit in memory, and what is learned from them."""
+    """Numbers of the instances that fit in memory, and what is learned from them."""
     which = even_part(data, archive.GATHERED)
     part = (data if which.size == len(data) else data.at(which)).read()
     drawn = f"{which.size} of {data.problem.traits.words.wholes(len(data))}"
@@ -44,8 +44,8 @@ def learn_in_memory(
 
 
 def even_part(data: TrainingSet, max_bytes: int) -> Ints:
-    """Numbers of samples that fit, ascending: all, or some of each group; two at least."""
-    sizes = np.array([bytes_to_read(sample.data) for sample in data.samples])
+    """Numbers of instances that fit, ascending: all, or some of each group; two at least."""
+    sizes = np.array([bytes_to_read(instance.data) for instance in data.instances])
     if sizes.sum() <= max_bytes:
         return np.arange(len(data))
     units = units_of(data.groups, len(data), data.problem.traits.words)[1].tolist()
@@ -56,12 +56,12 @@ def even_part(data: TrainingSet, max_bytes: int) -> Ints:
         turns[i] = taken[units[i]]
         taken[units[i]] += 1
     drawn = drawn[np.argsort(turns[drawn], kind="stable")]
-    # Before these, the samples by which each label is in two groups.
+    # Before these, the instances by which each label is in two groups.
     shown: dict[Hashable, set[int]] = {}
     labels = data.item_labels
     shows_more = []
     for i in drawn.tolist():
-        values = labels_of_items(labels[i], data.samples[i].n_samples)
+        values = labels_of_items(labels[i], data.instances[i].n_samples)
         names = set() if values is None else {*values[~missing_labels(values)].tolist()}
         groups = [shown.setdefault(name, set()) for name in names]
         shows_more.append(any(len(group) < 2 and units[i] not in group for group in groups))

@@ -33,7 +33,7 @@ SHARED = ("features", "standardize", "n_jobs", "backend", "random_state")
 
 
 class Menu:
-    """Methods for samples and their labels; a subclass for each family of problems.
+    """Methods for instances and their labels; a subclass for each family of problems.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Menu:
     """
 
     def __init__(self, data: TrainingSet, like: Learner) -> None:
-        """List what suits samples, with what the settings of a learner say about all methods."""
+        """List what suits instances, with what the settings of a learner say about all methods."""
         self.data = data
         self.like = like
         self.problem = data.problem
@@ -69,7 +69,7 @@ class Menu:
 
     @property
     def question(self) -> str | None:
-        """What is held out rather than samples: "rows", "clusters" or "states"; None for these."""
+        """What is held out but instances: "rows", "clusters" or "states"; None for these."""
         about = self.data.asks or self.data.question
         return about if about in (ROWS, CLUSTERS, STATES) else None
 
@@ -152,7 +152,7 @@ class Menu:
         return clone(estimator).set_params(**dict.fromkeys(own, standardize)) if own else estimator
 
     def fitted(self, which: str | Sequence[str]) -> dict[str, Learner]:
-        """The baselines, learned from the samples; none where no labelled stretch has a change."""
+        """The baselines, learned from the same; none where no labelled stretch has a change."""
         if all(truth.n_clusters == 1 for truth in self.data.parts.truths):
             return {}
         return fit_methods(self.named(which), self.data, named=not isinstance(which, str))

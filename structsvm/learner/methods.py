@@ -19,7 +19,7 @@ ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})
 """Names of metrics that people read in capitals."""
 
 BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})
-"""Methods that do not look at samples: nothing pays that is not better than these."""
+"""Methods that do not look at instances: nothing pays that is not better than these."""
 
 QUICK_COST = 3.0
 """Up to which a baseline is quick."""
@@ -27,7 +27,7 @@ QUICK_COST = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A way to partition samples, by name: a baseline, or a candidate of model selection.
+    """A way to partition instances, by name: a baseline, or a candidate of model selection.
 
     Examples
     --------
@@ -84,13 +84,13 @@ class Method:
         return name if self.lam is None else f"{name}, lam={self.lam:g}"
 
     def learned_from(self, data: TrainingSet) -> Any:
-        """A learner of these samples, and of these alone."""
+        """A learner of these instances, and of these alone."""
         with without_warnings(ConvergenceWarning):
             return copy(self.learner).learn(data)
 
 
 def menu_of(data: TrainingSet, like: Any) -> Any:
-    """What is compared with a learner of such samples, or chosen in its place.
+    """What is compared with a learner of such instances, or chosen in its place.
 
     The problem says where that is listed: the list knows all methods, and every method asks it.
     """

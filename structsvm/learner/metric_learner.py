@@ -1,4 +1,4 @@
-"""The method that learns a metric, or computes one, in which samples are partitioned."""
+"""The method that learns a metric, or computes one, in which instances are partitioned."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MetricLearner(Learner):
     Parameters
     ----------
     problem : PartitionProblem or str, default ``ChangePoint()``
-        The kind of samples and partitions, see :mod:`structsvm.problems`. Its settings are
+        The kind of instances and partitions, see :mod:`structsvm.problems`. Its settings are
         parameters, too: ``set_params(problem__min_length=5)``.
     metric : {"full", "diagonal", "untrained", "pca", "rca", "lda", "olda"}
         A full matrix (features and their combinations) or a diagonal one (a weight per feature),
@@ -259,29 +259,29 @@ class MetricLearner(Learner):
     # ---- the metric elsewhere
 
     def transform(self, X: Any) -> Any:
-        """Map samples to a space in which Euclidean distances are those of ``B``, (T_i, rank).
+        """Map instances to a space in which Euclidean distances are those of ``B``, (T_i, rank).
 
         The result has the form of ``X``, and :meth:`set_output` chooses arrays or data frames.
 
         Raises
         ------
         DataError
-            For samples of too few rows to standardise them by themselves.
+            For instances of too few rows to standardise them by themselves.
         """
         check_is_fitted(self)
         form = Form.given_to(self, X)
-        samples = prepared(self, form.samples)
-        few = [i for i, sample in enumerate(samples) if sample.n_samples < FEWEST_TO_SCALE]
+        instances = prepared(self, form.instances)
+        few = [i for i, instance in enumerate(instances) if instance.n_samples < FEWEST_TO_SCALE]
         if few and self.inputs_.standardizer.centres_each:
             words = self.problem_.traits.words
             raise DataError(
                 words.numbered(few[0])
-                + f" has {words.items(samples[few[0]].n_samples)}, too few to standardise it by "
+                + f" has {words.items(instances[few[0]].n_samples)}, too few to standardise it by "
                 "itself, as this learner does: give them all at once, or learn with "
                 + parameter("standardize", "training")
                 + ", which takes the scale of the training samples"
             )
-        transformed = [self.metric_.transform(sample.X) for sample in samples]
+        transformed = [self.metric_.transform(instance.X) for instance in instances]
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))
         if kind != "default":
@@ -291,7 +291,7 @@ class MetricLearner(Learner):
         return form.answer(transformed)
 
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
-        """Learn from labelled samples as :meth:`fit`, and transform them as :meth:`transform`."""
+        """Learn from labelled instances as :meth:`fit`, and transform them as :meth:`transform`."""
         return self.fit(X, y, **given).transform(X)
 
     def set_output(self, *, transform: str | None = None) -> Self:

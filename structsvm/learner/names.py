@@ -10,8 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from structsvm.data.instance import Instance
 from structsvm.data.labels import labels_of_items, unknown_labels
-from structsvm.data.sample import Sample
 from structsvm.errors import warn
 from structsvm.messages import nth
 
@@ -19,9 +19,9 @@ NUMBERED = re.compile(r"(?P<text>.*?)(?P<number>\d{1,18})", re.DOTALL)
 """A number, which may stand at the end of a text."""
 
 
-def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
+def are_names(instances: Sequence[Instance], labels: Sequence[Any]) -> bool:
     """Whether labels are names of states that several recordings have, and not numbers in order."""
-    vectors = [labels_of_items(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
+    vectors = [labels_of_items(y, x.n_samples) for x, y in zip(instances, labels, strict=True)]
     states = {i: _states(y) for i, y in enumerate(vectors) if y is not None}
     counts = Counter(chain.from_iterable(dict.fromkeys(found) for found in states.values()))
     if len(counts) < 2 or max(counts.values()) < 2:

@@ -11,7 +11,7 @@ import numpy as np
 
 from structsvm.errors import DataError, PluginError
 from structsvm.learner.alternation import Alternated, alternate
-from structsvm.learner.labellings import Samples
+from structsvm.learner.labellings import Instances
 from structsvm.messages import nth
 from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, Risk
 from structsvm.status import Solution
@@ -40,25 +40,25 @@ def start_of_open(problem: Problem, max_rounds: int) -> Floats:
     if w is None or not max_rounds:
         way = f"define {type(problem).__name__}.start" if w is None else "allow some rounds"
         raise DataError(
-            "every labelling is known in part only: label one sample in full, at least, for "
+            "every labelling is known in part only: label one instance in full, at least, for "
             f"learning to begin with, or {way}"
         )
     return w
 
 
 def open_labellings(problem: Problem, ys: Sequence[Any]) -> Bools:
-    """Of which samples the labelling is known in part only, (N,)."""
+    """Of which instances the labelling is known in part only, (N,)."""
     found = np.zeros(len(ys), dtype=np.bool_)
     if isinstance(problem, CompletableProblem):
         for i, y in enumerate(ys):
-            with asked(problem, "is_complete", nth("sample", i)):
+            with asked(problem, "is_complete", nth("instance", i)):
                 found[i] = not problem.is_complete(y)
     return found
 
 
 def alternated(
     risk: RegularizedRisk,
-    data: Samples,
+    data: Instances,
     is_open: Bools,
     solve: Callable[[Risk], Solution],
     w: Floats,
@@ -75,15 +75,15 @@ def alternated(
     )
 
 
-def _completed(problem: Problem, data: Samples, is_open: Bools, w: Floats) -> list[Any]:
+def _completed(problem: Problem, data: Instances, is_open: Bools, w: Floats) -> list[Any]:
     assert isinstance(problem, CompletableProblem)
     found = list(data.ys)
     for i in np.flatnonzero(is_open).tolist():
-        with asked(problem, "complete", nth("sample", i)):
+        with asked(problem, "complete", nth("instance", i)):
             found[i] = problem.complete(w, data.xs[i], data.ys[i])
         if not problem.is_complete(found[i]):
             raise PluginError(
-                nth("sample", i)
+                nth("instance", i)
                 + f": {type(problem).__name__}.complete returned {shown(found[i])}, "
                 "which is_complete says is not complete"
             )

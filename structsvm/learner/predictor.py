@@ -1,4 +1,4 @@
-"""Questions about new samples, which any method answers in the form in which they come."""
+"""Questions about new instances, which any method answers in the form in which they come."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.per_sample import Counts
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
+from structsvm.data.per_instance import Counts
 from structsvm.errors import SettingsError
 from structsvm.learner.form import Form
 from structsvm.learner.margin_tables import margin_tables, most_excess
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Predictor:
-    """What was learned, asked about new samples."""
+    """What was learned, asked about new instances."""
 
     baselines_: dict[str, Any]
     inputs_: Stage
@@ -44,19 +44,19 @@ class Predictor:
     classes_: NDArray[Any] | None = None
 
     def predict(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples: a label vector (T_i,) for each, or a label map for an image.
+        """Partition instances: a label vector (T_i,) for each, or a label map for an image.
 
-        A DataWarning names features that a metric relies on and that are constant in a sample, and
-        numbers that seem to stand for missing values.
+        A DataWarning names features that a metric relies on and that are constant in an instance,
+        and numbers that seem to stand for missing values.
 
         Parameters
         ----------
-        n_clusters : int, or one int per sample, or None
+        n_clusters : int, or one int per instance, or None
             The exact number of clusters or segments, none of them empty. With None the method
             decides, such as by the learned price.
         **rules
             Constraints on the partitions; the best partition that satisfies them is returned.
-            ``known`` : for each sample :class:`~structsvm.PartialLabels`, labels with -1 where
+            ``known`` : for each instance :class:`~structsvm.PartialLabels`, labels with -1 where
             nothing is known, or None. ``min_length``, ``max_length`` : of segments, in samples.
 
         Returns
@@ -69,13 +69,13 @@ class Predictor:
         DataError, SettingsError
             If two rules contradict each other, or one does not apply to this problem or method.
         OracleError
-            If no partition of a sample satisfies the rules.
+            If no partition of an instance satisfies the rules.
         """
-        form, found, samples = self._found(X, n_clusters, rules)
-        return form.answer(labels_of(self.problem_, [one.partition for one in found], samples))
+        form, found, instances = self._found(X, n_clusters, rules)
+        return form.answer(labels_of(self.problem_, [one.partition for one in found], instances))
 
     def predict_states(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples and name the parts: the name of a state for each item, (T_i,).
+        """Partition instances and name the parts: the name of a state for each item, (T_i,).
 
         For each pixel, (H, W), where a method names pixels.
 
@@ -92,8 +92,8 @@ class Predictor:
         check_is_fitted(self)
         if self.classes_ is None:
             raise SettingsError(no_names(self.problem_))
-        form, found, samples = self._found(X, n_clusters, rules, named=True)
-        pairs = zip(found, samples, strict=True)
+        form, found, instances = self._found(X, n_clusters, rules, named=True)
+        pairs = zip(found, instances, strict=True)
         return form.answer([named_as_seen(one, x, self.classes_) for one, x in pairs])
 
     def predict_breakpoints(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
@@ -104,7 +104,7 @@ class Predictor:
         return form.answer([one.partition.breakpoints for one in found])
 
     def predict_partitions(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
+        """Partition instances: an :class:`~structsvm.EquivalenceMatrix` for each."""
         form, found, _ = self._found(X, n_clusters, rules)
         return form.answer([one.partition for one in found])
 
@@ -161,14 +161,14 @@ class Predictor:
         check_is_fitted(self)
         refuse_no_segments(self.problem_)
         form = self._form(X, rules)
-        samples = prepared(self, form.samples)
+        instances = prepared(self, form.instances)
         most = most_excess(self, level, guaranteed)
         if margins or most is not None or (margins is None and self.model_.has_margins):
-            tables = margin_tables(self, samples, n_clusters, rules, tolerance, most)
+            tables = margin_tables(self, instances, n_clusters, rules, tolerance, most)
         else:
-            found, _ = partition_all(self, samples, n_clusters, rules)
+            found, _ = partition_all(self, instances, n_clusters, rules)
             tables = [(one, {}) for one in found]
-        rows = zip(tables, samples, form.times or [None] * len(samples), strict=True)
+        rows = zip(tables, instances, form.times or [None] * len(instances), strict=True)
         states = self.classes_
         return form.answer(
             [segment_table(one, x, states, times, more) for (one, more), x, times in rows]
@@ -213,14 +213,14 @@ class Predictor:
         """
         check_is_fitted(self)
         form = Form.given_to(self, X)
-        samples = prepared(self, form.samples)
-        truths = encode_prepared(self, samples, form.labels(y))
-        return mean_agreement(self, samples, truths, form.in_order(sample_weight, "weights"))
+        instances = prepared(self, form.instances)
+        truths = encode_prepared(self, instances, form.labels(y))
+        return mean_agreement(self, instances, truths, form.in_order(sample_weight, "weights"))
 
     # ---- inside
 
     def _form(self, X: Any, rules: Rules) -> Form:
-        """Samples taken apart; what is known of them is put in their order."""
+        """Instances taken apart; what is known of them is put in their order."""
         form = Form.given_to(self, X).told(getattr(self, "steps_", None))
         if "known" in rules:
             rules["known"] = form.labels(rules["known"], known=True)
@@ -228,9 +228,9 @@ class Predictor:
 
     def _found(
         self, X: Any, n_clusters: Counts, rules: Rules, *, named: bool = False
-    ) -> tuple[Form, list[Found], Sequence[Sample]]:
-        """What the model finds in samples of any form, and the samples that it saw."""
+    ) -> tuple[Form, list[Found], Sequence[Instance]]:
+        """What the model finds in instances of any form, and the instances that it saw."""
         check_is_fitted(self)
         form = self._form(X, rules)
-        samples = prepared(self, form.samples) if named else form.samples
-        return form, *partition_all(self, samples, n_clusters, rules)
+        instances = prepared(self, form.instances) if named else form.instances
+        return form, *partition_all(self, instances, n_clusters, rules)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.deferred import Step
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form, is_prepared
 from structsvm.learner.lost_columns import warn_of_new
@@ -18,7 +18,7 @@ from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.by_name import backend_from, working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import read_samples
+from structsvm.partitions.problem import read_instances
 from structsvm.support.codec import Unstored
 from structsvm.training_labels import labels_of_each, read_labels
 
@@ -32,43 +32,43 @@ def workers_of(learner: Any) -> AbstractContextManager[None]:
 
 
 def read_training(learner: Any, X: Any, y: Any, **given: Any) -> TrainingSet:
-    """Check samples and labels once, as a training set that ``fit`` and others accept."""
+    """Check instances and labels once, as a training set that ``fit`` and others accept."""
     problem = problem_from(learner.problem, getattr(learner, "random_state", None))
     with workers_of(learner):
         return TrainingSet.of(problem, X, y, **given)
 
 
-def as_measured(learner: Fitted, X: Any) -> list[Sample]:
+def as_measured(learner: Fitted, X: Any) -> list[Instance]:
     check_is_fitted(learner)
-    return measured(learner, Form.given_to(learner, X).samples)
+    return measured(learner, Form.given_to(learner, X).instances)
 
 
-def measured(learner: Fitted, Xs: Any) -> list[Sample]:
-    """Samples that were taken apart already, checked."""
+def measured(learner: Fitted, Xs: Any) -> list[Instance]:
+    """Instances that were taken apart already, checked."""
     names = getattr(learner, "feature_names_in_", None)
     with workers_of(learner):
-        return read_samples(learner.problem_, Xs, names, learner.n_features_in_)[0]
+        return read_instances(learner.problem_, Xs, names, learner.n_features_in_)[0]
 
 
-def prepare(learner: Fitted, X: Any) -> list[Sample]:
-    """Check samples and compute the features that the model of a fitted learner sees.
+def prepare(learner: Fitted, X: Any) -> list[Instance]:
+    """Check instances and compute the features that the model of a fitted learner sees.
 
-    The result can be given in place of ``X`` to partition the same samples more than once.
+    The result can be given in place of ``X`` to partition the same instances more than once.
 
     Parameters
     ----------
     learner : MetricLearner or another learner
-    X : samples, as for :meth:`structsvm.MetricLearner.predict`
+    X : instances, as for :meth:`structsvm.MetricLearner.predict`
 
     Returns
     -------
-    list of samples
+    list of instances
         The features of each are its ``X``, an array (T_i, P); of a metric, standardised.
 
     Raises
     ------
     DataError
-        If a sample cannot be used.
+        If an instance cannot be used.
 
     Examples
     --------
@@ -80,36 +80,38 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
     (100, 1)
     """
     check_is_fitted(learner)
-    return prepared(learner, Form.given_to(learner, X).samples)
+    return prepared(learner, Form.given_to(learner, X).instances)
 
 
-def prepared(learner: Fitted, Xs: Any) -> list[Sample]:
-    """Samples that were taken apart already, as the model sees them."""
+def prepared(learner: Fitted, Xs: Any) -> list[Instance]:
+    """Instances that were taken apart already, as the model sees them."""
     if is_prepared(Xs):
         return list(Xs)
-    samples = measured(learner, Xs)
+    instances = measured(learner, Xs)
     with workers_of(learner):
-        warn_of_new(learner, samples)
-        found: list[Sample] = learner.inputs_(samples)
+        warn_of_new(learner, instances)
+        found: list[Instance] = learner.inputs_(instances)
         return found
 
 
-def with_features(learner: Fitted, Xs: Any) -> tuple[Sequence[Sample], Step | None]:
-    """Samples that were taken apart already, and what is to be done to each where it is used."""
+def with_features(learner: Fitted, Xs: Any) -> tuple[Sequence[Instance], Step | None]:
+    """Instances that were taken apart already, and what is to be done to each where it is used."""
     if is_prepared(Xs):
         return Xs, None
-    samples = measured(learner, Xs)
-    warn_of_new(learner, samples)
-    return learner.inputs_.with_features(samples), learner.inputs_.step
+    instances = measured(learner, Xs)
+    warn_of_new(learner, instances)
+    return learner.inputs_.with_features(instances), learner.inputs_.step
 
 
 def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:
     form = Form.given_to(learner, X)
-    return encode_prepared(learner, prepared(learner, form.samples), form.labels(y))
+    return encode_prepared(learner, prepared(learner, form.instances), form.labels(y))
 
 
-def encode_prepared(learner: Fitted, samples: Sequence[Sample], y: Any) -> list[EquivalenceMatrix]:
-    """The true partitions of prepared samples, which labels give in full."""
-    given = labels_of_each(y, samples, learner.problem_.traits.words)
-    labels = read_labels(learner.problem_, samples, given)
-    return TrainingSet(learner.problem_, samples, labels, np.ones(len(samples)), given).truths
+def encode_prepared(
+    learner: Fitted, instances: Sequence[Instance], y: Any
+) -> list[EquivalenceMatrix]:
+    """The true partitions of prepared instances, which labels give in full."""
+    given = labels_of_each(y, instances, learner.problem_.traits.words)
+    labels = read_labels(learner.problem_, instances, given)
+    return TrainingSet(learner.problem_, instances, labels, np.ones(len(instances)), given).truths

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN, label_values, unknown_labels
-from structsvm.data.per_sample import Counts, cluster_counts
-from structsvm.data.sample import Sample
+from structsvm.data.per_instance import Counts, cluster_counts
 from structsvm.errors import DataError, SettingsError, about
 from structsvm.learner.fitted import Fitted, partition_of
 from structsvm.messages import parameter
@@ -32,12 +32,12 @@ class Rules(TypedDict, total=False):
 
 
 def read_rules(
-    learner: Fitted, samples: Sequence[Sample], rules: Rules
+    learner: Fitted, instances: Sequence[Instance], rules: Rules
 ) -> tuple[PartitionProblem, list[Constraint]]:
-    """The problem with the lengths that are allowed, and a constraint for each sample."""
+    """The problem with the lengths that are allowed, and a constraint for each instance."""
     problem: PartitionProblem = learner.problem_
     if not rules:
-        return problem, [UNCONSTRAINED] * len(samples)
+        return problem, [UNCONSTRAINED] * len(instances)
     strange = sorted(set(rules) - set(Rules.__annotations__))
     if strange:
         raise TypeError(
@@ -53,20 +53,20 @@ def read_rules(
     words = problem.traits.words
     constraints = []
     known = rules.get("known")
-    known = [None] * len(samples) if known is None else labels_of_each(known, samples, words)
-    for i, (sample, y) in enumerate(zip(samples, known, strict=True)):
+    known = [None] * len(instances) if known is None else labels_of_each(known, instances, words)
+    for i, (instance, y) in enumerate(zip(instances, known, strict=True)):
         if y is None:
             constraints.append(UNCONSTRAINED)
             continue
         with about(words.numbered(i)):
-            labels = sample.known_labels(y)
-            partial = as_partial(labels, sample.n_samples, words.item)
+            labels = instance.known_labels(y)
+            partial = as_partial(labels, instance.n_samples, words.item)
             if partial is None:
-                partial = PartialLabels(partition_of(problem.encode(labels, sample)).labels)
-            constraint = partial.constraint(sample.n_samples, problem.traits.contiguous)
+                partial = PartialLabels(partition_of(problem.encode(labels, instance)).labels)
+            constraint = partial.constraint(instance.n_samples, problem.traits.contiguous)
             names = learner.classes_
             if learner.model_.keeps_states and names is not None:
-                states = known_states(labels, sample.n_samples, names)
+                states = known_states(labels, instance.n_samples, names)
                 constraint = replace(constraint, states=states)
             constraints.append(constraint)
     return replace(problem, **lengths) if lengths else problem, constraints  # type: ignore[type-var]
@@ -94,13 +94,13 @@ def known_states(labels: Any, n_samples: int, names: NDArray[Any]) -> tuple[int,
 
 def counts_within(
     problem: PartitionProblem,
-    samples: Sequence[Sample],
+    instances: Sequence[Instance],
     constraints: Sequence[Constraint],
     n_clusters: Counts,
 ) -> list[int | None]:
-    """The number of clusters of each sample: the one asked for, or the one that is known."""
+    """The number of clusters of each instance: the one asked for, or the one that is known."""
     words = problem.traits.words
-    counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples], words)
+    counts = cluster_counts(n_clusters, [instance.n_samples for instance in instances], words)
     for i, constraint in enumerate(constraints):
         known = constraint.n_clusters
         if known is not None and counts[i] not in (None, known):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from structsvm.data.per_sample import units_of
+from structsvm.data.per_instance import units_of
 from structsvm.learner.frame_learner import FrameLearner, Scored, Stretch, read_named
 from structsvm.learner.given_scores import GivenScores, tell_of_scores
 from structsvm.learner.state_decoder import Blocks, LearnedStates, StateDecoder

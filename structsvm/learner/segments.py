@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import SettingsError
 from structsvm.partitions.model import Found
 from structsvm.support.arrays import Ints
@@ -17,26 +17,26 @@ Columns = dict[str, list[Any]]
 """What is known of the segments of a recording, by name, (K,) each."""
 
 
-def names_of_items(found: Found, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
+def names_of_items(found: Found, instance: Instance, states: NDArray[Any]) -> NDArray[Any]:
     """The name of the state of each item, (T,), which is that of its part."""
-    of_parts = states_of_parts(found, sample)
+    of_parts = states_of_parts(found, instance)
     return np.asarray(states[of_parts[found.partition.labels]])
 
 
-def named_as_seen(found: Found, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
+def named_as_seen(found: Found, instance: Instance, states: NDArray[Any]) -> NDArray[Any]:
     """The same; of pixels where these are named, (H, W)."""
-    names = names_of_items(found, sample, states)
-    regions = getattr(sample.side, "regions", None)
-    if regions is not None and names.size == regions.size != sample.n_samples:
+    names = names_of_items(found, instance, states)
+    regions = getattr(instance.side, "regions", None)
+    if regions is not None and names.size == regions.size != instance.n_samples:
         return np.asarray(names.reshape(regions.shape))
     return names
 
 
 def names_in(
-    found: Sequence[Found], samples: Sequence[Sample], states: NDArray[Any] | None
+    found: Sequence[Found], instances: Sequence[Instance], states: NDArray[Any] | None
 ) -> list[NDArray[Any]] | None:
-    """The names of the items of each sample; None where states are not known."""
-    pairs = list(zip(found, samples, strict=True))
+    """The names of the items of each instance; None where states are not known."""
+    pairs = list(zip(found, instances, strict=True))
     if states is None or any(one.states is None and x.states is None for one, x in pairs):
         return None
     return [names_of_items(one, x, states) for one, x in pairs]
@@ -44,7 +44,7 @@ def names_in(
 
 def segment_table(
     found: Found,
-    sample: Sample,
+    instance: Instance,
     states: NDArray[Any] | None,
     times: Any = None,
     known: Columns | None = None,
@@ -56,9 +56,9 @@ def segment_table(
     columns: Columns = {"start": starts, "end": ends}
     if times is not None:
         columns["time"] = [times[start] for start in starts]
-    p = sample.states
+    p = instance.states
     if states is not None and p is not None:
-        of_segments = states_of_parts(found, sample)[M.labels[starts]]
+        of_segments = states_of_parts(found, instance)[M.labels[starts]]
         bounds = zip(starts, ends, of_segments.tolist(), strict=True)
         columns["state"] = states[of_segments].tolist()
         columns["probability"] = [float(p[a:b, c].mean()) for a, b, c in bounds]
@@ -69,11 +69,11 @@ def segment_table(
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def states_of_parts(found: Found, sample: Sample) -> Ints:
+def states_of_parts(found: Found, instance: Instance) -> Ints:
     """The number of the state of each part, (K,): the most probable one, if none was found."""
     if found.states is not None:
         return found.states
-    p = sample.states
+    p = instance.states
     M = found.partition
     if p is None:
         raise SettingsError(

@@ -1,4 +1,4 @@
-"""From samples as measured to what a model sees: features, standardisation, probabilities."""
+"""From instances as measured to what a model sees: features, standardisation, probabilities."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from structsvm.data.constant import warn_about_constant_features
 from structsvm.data.deferred import Step, apply, batches_of, map_arrays, now_or_later
+from structsvm.data.instance import Instance, apply_to_instances
 from structsvm.data.missing import filled
-from structsvm.data.per_sample import units_of
-from structsvm.data.sample import Sample, apply_to_samples
+from structsvm.data.per_instance import units_of
 from structsvm.data.standardize import Standardizer, centred
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
@@ -34,34 +34,34 @@ from structsvm.support.contract import hook
 
 
 class Stage(ABC):
-    """What is made of samples as they were measured before a model sees them, fitted.
+    """What is made of instances as they were measured before a model sees them, fitted.
 
     Examples
     --------
     >>> import numpy as np
     >>> from structsvm.learner import Stage
-    >>> from structsvm.partitions import Sample
+    >>> from structsvm.partitions import Instance
     >>> class Squares(Stage):
-    ...     def with_features(self, samples):
-    ...         return [sample.with_features(sample.X**2) for sample in samples]
-    >>> Squares()([Sample(np.full((2, 1), 3.0))])[0].X.tolist()
+    ...     def with_features(self, instances):
+    ...         return [instance.with_features(instance.X**2) for instance in instances]
+    >>> Squares()([Instance(np.full((2, 1), 3.0))])[0].X.tolist()
     [[9.0], [9.0]]
     """
 
     @abstractmethod
-    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        """What is made of all samples at once; :attr:`step` follows for each of them."""
+    def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
+        """What is made of all instances at once; :attr:`step` follows for each of them."""
 
     @property
     @hook
     def step(self) -> Step | None:
-        """What is done to each sample where it is used; None for nothing."""
+        """What is done to each instance where it is used; None for nothing."""
         return None
 
     @property
     @hook
     def states(self) -> NDArray[Any] | None:
-        """Names of the states that samples have probabilities of; None for none."""
+        """Names of the states that instances have probabilities of; None for none."""
         return None
 
     @property
@@ -83,32 +83,32 @@ class Stage(ABC):
         return self
 
     @hook
-    def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Samples as the model sees them."""
-        found = self.with_features(samples)
-        return list(found if self.step is None else apply_to_samples(found, self.step))
+    def __call__(self, instances: Sequence[Instance]) -> list[Instance]:
+        """Instances as the model sees them."""
+        found = self.with_features(instances)
+        return list(found if self.step is None else apply_to_instances(found, self.step))
 
 
 @dataclass(frozen=True)
 class AsMeasured(Stage):
-    """Nothing is made of samples.
+    """Nothing is made of instances.
 
     Examples
     --------
     >>> import numpy as np
     >>> from structsvm.learner import AsMeasured
-    >>> from structsvm.partitions import Sample
-    >>> AsMeasured()([Sample(np.zeros((2, 1)))])[0].n_samples
+    >>> from structsvm.partitions import Instance
+    >>> AsMeasured()([Instance(np.zeros((2, 1)))])[0].n_samples
     2
     """
 
-    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        return samples
+    def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
+        return instances
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs(Stage):
-    """The stages in front of a metric, fitted on the training samples."""
+    """The stages in front of a metric, fitted on the training instances."""
 
     features: RecordingTransformer | None
     """Fitted; None where the metric sees the columns themselves."""
@@ -133,27 +133,29 @@ class Inputs(Stage):
     def fit(
         cls, features: RecordingTransformer | None, standardize: str | None, data: TrainingSet
     ) -> tuple[Inputs, TrainingSet]:
-        """Fit them, and apply them to the samples."""
+        """Fit them, and apply them to the instances."""
         words = data.problem.traits.words
         made: tuple[str, ...] = ()
-        warn_about_constant_features([sample.data for sample in data.samples], data.names, words)
+        warn_about_constant_features(
+            [instance.data for instance in data.instances], data.names, words
+        )
         if features is not None:
             features = clone(features)
-            _check_gaps(features, data.samples, words)
+            _check_gaps(features, data.instances, words)
             found = _fit_transform(features, data)
             made = tuple(str(name) for name in features.get_feature_names_out(data.columns))
             data = data.with_features(found, made)
-        arrays = [sample.data for sample in data.samples]
+        arrays = [instance.data for instance in data.instances]
         standardizer = Standardizer.fit(standardize, arrays, data.weights)
         inputs = cls(features, standardizer, words, made)
         return inputs, data.made_by(standardizer).made_by(centred)
 
-    def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
-        """Samples as the metric sees them, with the probabilities of states if it knows any."""
-        found = apply_to_samples(self.with_features(samples), self.standardizer)
+    def __call__(self, instances: Sequence[Instance]) -> list[Instance]:
+        """Instances as the metric sees them, with the probabilities of states if it knows any."""
+        found = apply_to_instances(self.with_features(instances), self.standardizer)
         if self.scores is None:
             return found
-        scored = self.scores(samples)
+        scored = self.scores(instances)
         return [replace(x, states=p.states) for x, p in zip(found, scored, strict=True)]
 
     @property
@@ -170,20 +172,20 @@ class Inputs(Stage):
         of_scale = self.standardizer.reach
         return before + of_scale[0], after + of_scale[1]
 
-    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+    def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
         if self.features is None:
-            return samples
-        _check_gaps(self.features, samples, self.words)
-        found, states = _transform(self.features, samples, self.words, len(self.made))
-        pairs = zip(samples, found, strict=True)
-        samples = [sample.with_features(X, self.made or None) for sample, X in pairs]
+            return instances
+        _check_gaps(self.features, instances, self.words)
+        found, states = _transform(self.features, instances, self.words, len(self.made))
+        pairs = zip(instances, found, strict=True)
+        instances = [instance.with_features(X, self.made or None) for instance, X in pairs]
         if states is None:
-            return samples
-        return [replace(sample, states=p) for sample, p in zip(samples, states, strict=True)]
+            return instances
+        return [replace(instance, states=p) for instance, p in zip(instances, states, strict=True)]
 
     @property
     def states(self) -> NDArray[Any] | None:
-        """Names of the states that samples have probabilities of; None for none."""
+        """Names of the states that instances have probabilities of; None for none."""
         stages = stages_of(self.features)
         own = next((stage for stage in stages if isinstance(stage, NamedScores)), None)
         if own is not None:
@@ -202,14 +204,14 @@ class FrameScores(Stage):
     """Who has learned the classifiers, for messages."""
     named: bool = True
 
-    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        data = [sample.data for sample in samples]
+    def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
+        data = [instance.data for instance in instances]
         found = now_or_later(
             data,
             lambda arrays: self.probabilities(list(map(filled, arrays))),
             lambda: map_arrays("scores", _scored, data, [self] * len(data)),
         )
-        return [replace(sample, states=p) for sample, p in zip(samples, found, strict=True)]
+        return [replace(instance, states=p) for instance, p in zip(instances, found, strict=True)]
 
     @property
     def states(self) -> NDArray[Any] | None:
@@ -225,7 +227,7 @@ class FrameScores(Stage):
         return lcm(*(model.step for model in self.models))
 
     def probabilities(self, arrays: Sequence[Floats]) -> list[Floats]:
-        """Of each class at each item of each sample, (T_i, C)."""
+        """Of each class at each item of each instance, (T_i, C)."""
         return mean_probabilities(self.models, arrays, self.owner)
 
 
@@ -234,35 +236,35 @@ def _scored(X: Floats, scores: FrameScores) -> Floats:
 
 
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
-    """The features of the training samples, made by the workers where these need nothing else."""
+    """The features of the training instances, made by the workers where these need nothing else."""
 
     def now(arrays: list[Floats]) -> Sequence[Any]:
         words = data.problem.traits.words
         if type(features).fit_transform is RecordingTransformer.fit_transform:
             features.fit(arrays, data.item_labels, data.groups)
-            return _transform(features, data.samples, words)[0]
+            return _transform(features, data.instances, words)[0]
         found = features.fit_transform(arrays, data.item_labels, data.groups)
         return check_features(found, arrays, type(features).__name__, words, gaps=True)
 
     def later() -> Sequence[Any]:
-        first = data.samples[0].X
+        first = data.instances[0].X
         made_by = _fit_held_out(features, data, first)
         n_features = features.transform([first])[0].shape[1]
         steps = {id(one): _Making(one, fingerprint(one)) for one in made_by}
-        pairs = zip(data.samples, made_by, strict=True)
-        return [apply(sample.data, steps[id(one)], n_features) for sample, one in pairs]
+        pairs = zip(data.instances, made_by, strict=True)
+        return [apply(instance.data, steps[id(one)], n_features) for instance, one in pairs]
 
-    return now_or_later([sample.data for sample in data.samples], now, later)
+    return now_or_later([instance.data for instance in data.instances], now, later)
 
 
 def _transform(
     features: RecordingTransformer,
-    samples: Sequence[Sample],
+    instances: Sequence[Instance],
     words: Words,
     n_features: int | None = None,
 ) -> tuple[Sequence[Any], Sequence[Floats] | None]:
-    """Features (T, P') and states of samples, of which each is transformed on its own."""
-    data = [sample.data for sample in samples]
+    """Features (T, P') and states of instances, of which each is transformed on its own."""
+    data = [instance.data for instance in instances]
 
     def now(arrays: list[Floats]) -> tuple[Sequence[Any], Sequence[Floats] | None]:
         parts = [arrays[a:b] for a, b in batches_of([len(X) for X in arrays])]
@@ -299,7 +301,7 @@ def _states(X: Floats, features: RecordingTransformer) -> Floats:
 def _fit_held_out(
     features: RecordingTransformer, data: TrainingSet, first: Floats
 ) -> list[RecordingTransformer]:
-    """What makes the features of each sample, and has not seen its group."""
+    """What makes the features of each instance, and has not seen its group."""
     if not features.learns:
         return [features.fit([first])] * len(data)
 
@@ -314,21 +316,23 @@ def _fit_held_out(
 
 @dataclass(frozen=True, eq=False)
 class _Making:
-    """The features of one sample, which are looked at whenever they are made."""
+    """The features of one instance, which are looked at whenever they are made."""
 
     transformer: RecordingTransformer = field(metadata={"fingerprint": False})
     known_by: str
-    """The fingerprint of the transformer, of which thousands of samples have the same."""
+    """The fingerprint of the transformer, of which thousands of instances have the same."""
 
     def __call__(self, X: Floats) -> Floats:
         found = self.transformer.transform([X])
         return check_features(found, [X], type(self.transformer).__name__, gaps=True)[0]
 
 
-def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words: Words) -> None:
+def _check_gaps(
+    features: RecordingTransformer, instances: Sequence[Instance], words: Words
+) -> None:
     if features.takes_gaps:
         return
-    missing = next((i for i, sample in enumerate(samples) if sample.has_gaps), None)
+    missing = next((i for i, instance in enumerate(instances) if instance.has_gaps), None)
     if missing is not None:
         raise DataError(
             words.numbered(missing)

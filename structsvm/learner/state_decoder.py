@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.features.frames import check_smoothing
 from structsvm.learner.allowed_states import Allowed, check_states
 from structsvm.learner.frame_learner import FrameLearner, Scored, StatePath, Stretch, typical_length
@@ -268,13 +268,13 @@ class LearnedStates(StatePath):
         least = max(int(self.allowed.shortest.max()), getattr(problem, "min_length", 1))
         longest = getattr(problem, "max_length", None) or 0
         many = np.full((1 + max(least, longest), self.allowed.first.size), 1.0)
-        score = self._score_of(problem, Sample(many, states=many))
-        short = self._score_of(problem, Sample(many[:1], states=many[:1]))
+        score = self._score_of(problem, Instance(many, states=many))
+        short = self._score_of(problem, Instance(many[:1], states=many[:1]))
         return OnlineStates(score, short.lengths[:, :least])
 
-    def online_rows(self, problem: Any, sample: Sample) -> Floats:
+    def online_rows(self, problem: Any, instance: Instance) -> Floats:
         """The weighted scores of the states."""
-        return np.asarray(self.weight[0] * np.log(np.asarray(sample.states) + self.smoothing))
+        return np.asarray(self.weight[0] * np.log(np.asarray(instance.states) + self.smoothing))
 
 
 @dataclass(frozen=True, eq=False)

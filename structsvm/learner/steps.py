@@ -1,4 +1,4 @@
-"""From samples to partitions: what the model of a learner finds."""
+"""From instances to partitions: what the model of a learner finds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.deferred import BATCH, Step, batches_of
-from structsvm.data.per_sample import Counts, check_weights
-from structsvm.data.sample import Sample, apply_to_samples
+from structsvm.data.instance import Instance, apply_to_instances
+from structsvm.data.per_instance import Counts, check_weights
 from structsvm.errors import SettingsError, among
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
@@ -31,18 +31,18 @@ from structsvm.support.contract import asked
 def decode_with(
     learner: Fitted, model: Model, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
 ) -> list[EquivalenceMatrix]:
-    """Partition samples with the model of a learner, or another one that sees the same."""
+    """Partition instances with the model of a learner, or another one that sees the same."""
     check_is_fitted(learner)
-    samples = Form.given_to(learner, X).samples
-    return [one.partition for one in partition_all(learner, samples, n_clusters, rules, model)[0]]
+    instances = Form.given_to(learner, X).instances
+    return [one.partition for one in partition_all(learner, instances, n_clusters, rules, model)[0]]
 
 
 def partition_all(
     learner: Fitted, Xs: Any, n_clusters: Counts, rules: Rules, model: Model | None = None
-) -> tuple[list[Found], Sequence[Sample]]:
-    """What is found in samples that were taken apart, and these as they were partitioned.
+) -> tuple[list[Found], Sequence[Instance]]:
+    """What is found in instances that were taken apart, and these as they were partitioned.
 
-    Another ``model`` than that of the learner sees the same; what is told of new samples is about
+    Another ``model`` than that of the learner sees the same; what is told of new instances is about
     that of the learner.
     """
     model = learner.model_ if model is None else model
@@ -52,36 +52,38 @@ def partition_all(
             "out, or learn a metric or a segmenter of states, which keep them"
         )
     with workers_of(learner):
-        samples, step = with_features(learner, Xs)
-        problem, constraints = read_rules(learner, samples, rules)
+        instances, step = with_features(learner, Xs)
+        problem, constraints = read_rules(learner, instances, rules)
         if n_clusters is None:
             n_clusters = model.n_parts
-        counts = counts_within(problem, samples, constraints, n_clusters)
-        ranges = batches_of([sample.n_samples for sample in samples], 2 * BATCH)
-        parts = [(a, samples[a:b], counts[a:b], constraints[a:b]) for a, b in ranges]
+        counts = counts_within(problem, instances, constraints, n_clusters)
+        ranges = batches_of([instance.n_samples for instance in instances], 2 * BATCH)
+        parts = [(a, instances[a:b], counts[a:b], constraints[a:b]) for a, b in ranges]
         found = spread("partitioning", _decode_part, parts, (problem, model, step))
-    return list(chain.from_iterable(found)), samples
+    return list(chain.from_iterable(found)), instances
 
 
 def _decode_part(
-    part: tuple[int, Sequence[Sample], Sequence[int | None], Sequence[Constraint]],
+    part: tuple[int, Sequence[Instance], Sequence[int | None], Sequence[Constraint]],
     how: tuple[PartitionProblem, Model, Step | None],
 ) -> list[Found]:
-    """Partition neighbouring samples, wherever that is done."""
-    (first, samples, counts, constraints), (problem, model, step) = part, how
+    """Partition neighbouring instances, wherever that is done."""
+    (first, instances, counts, constraints), (problem, model, step) = part, how
     nothing_asked = all(K is None for K in counts) and all(
         one is UNCONSTRAINED for one in constraints
     )
     if nothing_asked:
-        with among(range(first, first + len(samples))):
-            together = model.partition_together(problem, samples, step)
+        with among(range(first, first + len(instances))):
+            together = model.partition_together(problem, instances, step)
         if together is not None:
             return together
-    samples = samples if step is None else apply_to_samples(samples, step)
+    instances = instances if step is None else apply_to_instances(instances, step)
     found = []
-    for i, (sample, K, rule) in enumerate(zip(samples, counts, constraints, strict=True), first):
+    for i, (instance, K, rule) in enumerate(
+        zip(instances, counts, constraints, strict=True), first
+    ):
         with asked(problem, "partition", partial(problem.traits.words.numbered, i)):
-            found.append(model.partition(problem, sample, K, rule))
+            found.append(model.partition(problem, instance, K, rule))
     return found
 
 
@@ -103,7 +105,7 @@ def refuse_unsuited(learner: Any, problem: PartitionProblem) -> None:
 
 
 def no_names(problem: PartitionProblem) -> Text:
-    """That nothing is named, and which methods name the items of such samples."""
+    """That nothing is named, and which methods name the items of such instances."""
     named = problem.traits.words.named
     of_rows = "frame-lda" if problem.traits.contiguous else "lda-classifier"
     baseline = "region-forest" if named == "region" else of_rows
@@ -118,22 +120,22 @@ def no_names(problem: PartitionProblem) -> Text:
 
 def mean_agreement(
     learner: Fitted,
-    samples: Sequence[Sample],
+    instances: Sequence[Instance],
     truths: Sequence[EquivalenceMatrix],
     sample_weight: Any,
 ) -> float:
-    """The mean agreement of what is found in prepared samples with their true partitions."""
+    """The mean agreement of what is found in prepared instances with their true partitions."""
     problem = learner.problem_
     weights = check_weights(sample_weight, len(truths), problem.traits.words)
     counts = [truth.n_clusters for truth in truths] if problem.traits.given_k else None
-    found, _ = partition_all(learner, samples, counts, {})
+    found, _ = partition_all(learner, instances, counts, {})
     pairs = zip(truths, found, strict=True)
     agreements = [problem.agreement(truth, one.partition) for truth, one in pairs]
     return float(np.average(agreements, weights=weights))
 
 
 def learned_in_words(learner: Any) -> str:
-    """What was learned, by which method and from how many samples."""
+    """What was learned, by which method and from how many instances."""
     words = learner.problem_.traits.words
     states = learner.classes_
     named = "" if states is None else f" of {len(states)} {words.named}s"
@@ -143,10 +145,12 @@ def learned_in_words(learner: Any) -> str:
 
 
 def labels_of(
-    problem: PartitionProblem, partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample]
+    problem: PartitionProblem,
+    partitions: Sequence[EquivalenceMatrix],
+    instances: Sequence[Instance],
 ) -> list[NDArray[Any]]:
     found: list[NDArray[Any]] = []
     with asked(problem, "decode", lambda: problem.traits.words.numbered(len(found))):
-        for M, sample in zip(partitions, samples, strict=True):
-            found.append(problem.decode(M, sample))
+        for M, instance in zip(partitions, instances, strict=True):
+            found.append(problem.decode(M, instance))
     return found

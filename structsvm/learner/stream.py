@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.data.times import REGULAR, TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, about, warn
 from structsvm.learner.fitted import Fitted
@@ -200,14 +200,14 @@ class Stream:
                 )
             if any(one.order is not None for one in form.rows):
                 raise DataError("its rows are not in the order of time: sort them")
-            _refuse_missing(form.samples[0])
-            sample = measured(self._learner, form.samples)[0]
+            _refuse_missing(form.instances[0])
+            instance = measured(self._learner, form.instances)[0]
             axis = form.axes[0] if times is None and form.axes else None
             if times is not None:
-                axis = time_axis(times, sample.n_samples)
+                axis = time_axis(times, instance.n_samples)
             if axis is not None:
                 self._clock.read(axis)
-        return sample.X
+        return instance.X
 
     def _made(self, end: int) -> Floats:
         """What the search sees of the samples up to ``end`` that it has not seen."""
@@ -222,8 +222,8 @@ class Stream:
         return rows
 
     def _of_rows(self) -> Floats:
-        samples = self._inputs([Sample(self._rows)])
-        found: Floats = self._learner.model_.online_rows(self._learner.problem_, samples[0])
+        instances = self._inputs([Instance(self._rows)])
+        found: Floats = self._learner.model_.online_rows(self._learner.problem_, instances[0])
         return found
 
     def _pieces(self, rows: Floats) -> list[Floats]:

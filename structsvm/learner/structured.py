@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.per_sample import check_weights
+from structsvm.data.per_instance import check_weights
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.learner.completing import warn_of_full_alone
 from structsvm.learner.fitting import (
@@ -24,7 +24,7 @@ from structsvm.learner.fitting import (
     is_missed,
     regularizer_from,
 )
-from structsvm.learner.labellings import WORDS, Samples, read_labelled, read_samples
+from structsvm.learner.labellings import WORDS, Instances, read_instances, read_labelled
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.open_labellings import alternated, open_labellings, start_of_open
 from structsvm.learner.parameters import ProblemParameters
@@ -84,12 +84,12 @@ class StructuredSVM(ProblemParameters):
     solution_ : Solution
         The weight as a vector, ``solution_.w``, with certified bounds, status and history.
     problem_ : structsvm.problem.Problem
-        The problem, with the sizes of the training samples if its settings left them open.
+        The problem, with the sizes of the training instances if its settings left them open.
     alternated_ : Alternated or None
         The rounds of completing partial labellings; not stored.
     n_iter_, converged_ : int, bool
     n_features_in_, feature_names_in_ : int, array of str
-        Only if the samples are the rows of a matrix, or of a data frame.
+        Only if the instances are the rows of a matrix, or of a data frame.
 
     Examples
     --------
@@ -150,20 +150,20 @@ class StructuredSVM(ProblemParameters):
         resume: str | PathLike[str] | None = None,
         callback: Callback | None = None,
     ) -> Self:
-        """Learn from labelled samples.
+        """Learn from labelled instances.
 
         Ctrl-C ends learning with the best certified weight so far, if there is one.
 
         Parameters
         ----------
-        X : sequence of N samples
-            Whatever the problem takes; the rows of a matrix or of a data frame are samples.
+        X : sequence of N instances
+            Whatever the problem takes; the rows of a matrix or of a data frame are instances.
         y : sequence of N labellings
             Labellings of a :class:`~structsvm.problem.CompletableProblem` may be partial. Learning
             starts with the complete ones; where there is none, the weight that
             :meth:`Problem.start` returns completes all of them first.
         sample_weight : array of shape (N,), optional
-            2 equals a sample that is given twice, and 0 leaves it out.
+            2 equals an instance that is given twice, and 0 leaves it out.
         max_rounds : int
             Maximum number of times that partial labellings are completed; 0 learns from the
             complete ones alone.
@@ -230,27 +230,27 @@ class StructuredSVM(ProblemParameters):
     # ---- prediction
 
     def predict(self, X: Any) -> list[Any]:
-        """Return the best labelling of each sample, in the form of the problem.
+        """Return the best labelling of each instance, in the form of the problem.
 
         Raises
         ------
         DataError
-            For samples with other features than those that were learned from.
+            For instances with other features than those that were learned from.
         """
         check_is_fitted(self)
-        samples = read_samples(X)
-        if samples.names is not None and hasattr(self, "feature_names_in_"):
-            refuse_other_columns("X", samples.names, self.feature_names_in_.tolist())
+        instances = read_instances(X)
+        if instances.names is not None and hasattr(self, "feature_names_in_"):
+            refuse_other_columns("X", instances.names, self.feature_names_in_.tolist())
         n = getattr(self, "n_features_in_", None)
-        P = samples.n_features
-        if n is not None and isinstance(samples.xs[0], np.number):
+        P = instances.n_features
+        if n is not None and isinstance(instances.xs[0], np.number):
             raise DataError(
                 f"X is a vector, and a sample has {n} features. Reshape your data: "
                 "X.reshape(1, -1) is one sample"
             )
         if None not in (n, P) and n != P:
             raise DataError(f"X has {P} features, the model has {n}")
-        return predicted(self.problem_, self.solution_.w, samples.xs)
+        return predicted(self.problem_, self.solution_.w, instances.xs)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return minus the mean loss, for model selection; larger is better, and 0 is perfect."""
@@ -284,7 +284,7 @@ class StructuredSVM(ProblemParameters):
         regularizer_from(self.regularizer)
         return solver_from(self.solver), backend_from(self.backend, self.n_jobs)
 
-    def _risk(self, data: Samples) -> RegularizedRisk:
+    def _risk(self, data: Instances) -> RegularizedRisk:
         with asked(self.problem, "sized"):
             problem = self.problem.sized(data.xs, data.ys)
         return RegularizedRisk(
@@ -305,11 +305,11 @@ def structured_in(learner: Any) -> StructuredSVM | None:
 
 
 def predicted(problem: Problem, w: Floats, xs: Sequence[Any]) -> list[Any]:
-    """The best labelling of each sample under a weight."""
+    """The best labelling of each instance under a weight."""
     w = read_only(w)
     found = []
     for i, x in enumerate(stage("predicting", xs)):
-        with asked(problem, "predict", nth("sample", i)):
+        with asked(problem, "predict", nth("instance", i)):
             found.append(problem.predict(w, x))
     return found
 
@@ -318,12 +318,12 @@ def losses_of(problem: Problem, truths: Sequence[Any], guesses: Sequence[Any]) -
     """The loss of each labelling, (N,)."""
     found = np.empty(len(truths))
     for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
-        with asked(problem, "loss", nth("sample", i)):
+        with asked(problem, "loss", nth("instance", i)):
             found[i] = check_loss(problem, problem.loss(truth, guess), i)
     return found
 
 
-def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
+def _check_inference(problem: Problem, data: Instances, w: Floats) -> None:
     """Warn where ``predict`` finds less than the score of the true labelling."""
     name = f"{type(problem).__name__}.predict"
     for i, missed, size in shortfalls(problem, data, w):
@@ -331,11 +331,11 @@ def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
             return
 
 
-def shortfalls(problem: Problem, data: Samples, w: Floats) -> Iterator[tuple[int, float, float]]:
+def shortfalls(problem: Problem, data: Instances, w: Floats) -> Iterator[tuple[int, float, float]]:
     """By how much the score of each prediction is below that of the truth, and its size."""
     w = read_only(w)
     for i, (x, y) in enumerate(zip(data.xs, data.ys, strict=True)):
-        with asked(problem, "predict", nth("sample", i)):
+        with asked(problem, "predict", nth("instance", i)):
             guess = problem.predict(w, x)
         try:
             found = problem.joint_feature(x, guess)
@@ -364,7 +364,7 @@ def learner_for(
 def risk_of(
     learner: MetricLearner | StructuredSVM, X: Any, y: Any = None, *, sample_weight: Any = None
 ) -> Risk:
-    """The objective that a learner minimises, for fully labelled samples.
+    """The objective that a learner minimises, for fully labelled instances.
 
     It is what solvers are given (docs/solvers.md); parameters as for ``fit``.
 
@@ -377,7 +377,7 @@ def risk_of(
     --------
     >>> from structsvm import MetricLearner
     >>> from structsvm.interop import risk_of
-    >>> risk_of(MetricLearner(), [[[0.0], [0.1], [3.0], [3.1]]], [[2, 4]]).n_samples
+    >>> risk_of(MetricLearner(), [[[0.0], [0.1], [3.0], [3.1]]], [[2, 4]]).n_instances
     1
     """
     if isinstance(learner, MetricLearner):
@@ -391,7 +391,7 @@ def risk_of(
     if is_open.any():
         raise DataError(
             "the labelling of "
-            + nth("sample", is_open.argmax())
+            + nth("instance", is_open.argmax())
             + " is known in part only, which is "
             "enough to learn from but not for this"
         )

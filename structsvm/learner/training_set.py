@@ -1,4 +1,4 @@
-"""The door of learning: samples and what is known of their partitions, checked once."""
+"""The door of learning: instances and what is known of their partitions, checked once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from structsvm.data.columns import warn_about_columns, warn_about_spellings
 from structsvm.data.deferred import Step, all_in_memory, map_arrays
+from structsvm.data.instance import Instance, apply_to_instances
 from structsvm.data.labels import UNKNOWN, label_values
-from structsvm.data.per_sample import check_weights, units_of
-from structsvm.data.sample import Sample, apply_to_samples
+from structsvm.data.per_instance import check_weights, units_of
 from structsvm.data.times import usual_steps
 from structsvm.data.words import Words
 from structsvm.errors import DataError, warn
@@ -22,8 +22,8 @@ from structsvm.learner.fitted import words_of
 from structsvm.learner.form import Form
 from structsvm.messages import wording
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
-from structsvm.partitions.training_sample import Examples
+from structsvm.partitions.problem import PartitionProblem, has_rows, read_instances
+from structsvm.partitions.training_instance import Examples
 from structsvm.support.arrays import Floats, Ints
 from structsvm.training_labels import Known, labels_of_each, read_labels
 
@@ -40,7 +40,7 @@ NOTHING_SAID = (
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Samples to learn from; N of them, :func:`len`. What ``fit`` takes in place of ``Xs, ys``.
+    """Instances to learn from; N of them, :func:`len`. What ``fit`` takes in place of ``Xs, ys``.
 
     Examples
     --------
@@ -53,26 +53,26 @@ class TrainingSet:
     """
 
     problem: PartitionProblem
-    samples: Sequence[Sample]
+    instances: Sequence[Instance]
     labels: Sequence[Known]
     weights: Floats
-    """(N,); a weight of 2 stands for a sample that is there twice, 0 for one that is not."""
+    """(N,); a weight of 2 stands for an instance that is there twice, 0 for one that is not."""
     given: Sequence[Any]
-    """The labels of each sample as they were given: features may learn from names of states."""
+    """The labels of each instance as they were given: features may learn from names of states."""
     names: list[str] | None = None
     """Names of the features, if they have any."""
     groups: Sequence[Any] | None = None
-    """Whom or what each sample is of, if that is known, (N,)."""
+    """Whom or what each instance is of, if that is known, (N,)."""
     question: str | None = None
     """What is asked: of tables, see :attr:`asks`; "states" of recordings; None for the usual."""
     steps: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """From each row to the next, as far as times are known: :func:`usual_steps`."""
     called: Sequence[str] | None = None
-    """What the samples themselves are called, (N,), if they have names."""
+    """What the instances themselves are called, (N,), if they have names."""
     part_of: str = ""
     """The fingerprint of what they are a part of, if what is tried on several parts is kept."""
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
-    """What was made of these samples, which several methods learn from."""
+    """What was made of these instances, which several methods learn from."""
 
     @classmethod
     def of(
@@ -84,7 +84,7 @@ class TrainingSet:
         sample_weight: Any = None,
         groups: Any = None,
     ) -> TrainingSet:
-        """Read samples and labels in any form that users write them, or take what was read."""
+        """Read instances and labels in any form that users write them, or take what was read."""
         if isinstance(Xs, cls):
             beside = {"y": ys, "feature_names": feature_names, "sample_weight": sample_weight}
             twice = [k for k, v in (beside | {"groups": groups}).items() if v is not None]
@@ -102,37 +102,39 @@ class TrainingSet:
             return replace(Xs, problem=problem)
         form = Form.of(Xs, problem=problem).told()
         named = form.features if feature_names is None else feature_names
-        samples, names = read_samples(problem, form.samples, named, None)
+        instances, names = read_instances(problem, form.instances, named, None)
         words = problem.traits.words
-        given = labels_of_each(form.labels(ys), samples, words)
+        given = labels_of_each(form.labels(ys), instances, words)
         if groups is not None:
-            names_of_groups, units = units_of(form.in_order(groups, "groups"), len(samples), words)
+            names_of_groups, units = units_of(
+                form.in_order(groups, "groups"), len(instances), words
+            )
             groups = [names_of_groups[unit] for unit in units]
         if not words.of_graphs:
             _warn_of_unlabelled(given, words)
-            called = form.names or list(map(words.numbered, range(len(samples))))
-            warn_about_columns([x.data for x in samples], names, called[0])
+            called = form.names or list(map(words.numbered, range(len(instances))))
+            warn_about_columns([x.data for x in instances], names, called[0])
             warn_about_spellings(given, called)
         found = cls(
             problem,
-            samples,
-            labels=read_labels(problem, samples, given),
-            weights=check_weights(form.in_order(sample_weight, "weights"), len(samples), words),
+            instances,
+            labels=read_labels(problem, instances, given),
+            weights=check_weights(form.in_order(sample_weight, "weights"), len(instances), words),
             names=names,
             groups=groups,
             given=given,
             steps=usual_steps(form.axes),
             called=form.names,
         )
-        parts = labelled_parts(samples, found.labels)
-        warn_of_columns(samples, found.columns, words_of(problem, samples), parts)
+        parts = labelled_parts(instances, found.labels)
+        warn_of_columns(instances, found.columns, words_of(problem, instances), parts)
         return found
 
     def __len__(self) -> int:
-        return len(self.samples)
+        return len(self.instances)
 
     def once(self, what: Hashable, make: Callable[[], Made]) -> Made:
-        """What is made of these samples, when it is first asked for."""
+        """What is made of these instances, when it is first asked for."""
         if what not in self._made:
             self._made[what] = make()
         made: Made = self._made[what]
@@ -141,37 +143,37 @@ class TrainingSet:
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
         lists: dict[str, Any] = {
             name: [values[i] for i in which]
-            for name in ("samples", "labels", "groups", "given", "called")
+            for name in ("instances", "labels", "groups", "given", "called")
             if (values := getattr(self, name)) is not None
         }
         return replace(self, weights=self.weights[np.asarray(which, dtype=np.intp)], **lists)
 
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
-        """Return that of parts of samples, by number and items; partly labelled ones are whole."""
+        """Return that of parts of instances, by number and items; whole if labelled in part."""
         whole = replace(self.at([i for i, _ in pieces]), groups=None, called=None)
-        samples = list(whole.samples)
+        instances = list(whole.instances)
         labels = list(whole.labels)
         given = list(whole.given)
         for k, (_, rows) in enumerate(pieces):
             truth = labels[k].truth
-            if truth is None and rows.size == samples[k].n_samples:
+            if truth is None and rows.size == instances[k].n_samples:
                 continue
             assert truth is not None
             part = EquivalenceMatrix.from_labels(truth.labels[rows])
-            samples[k] = samples[k].at(rows)
+            instances[k] = instances[k].at(rows)
             labels[k] = Known.of(part)
             given[k] = label_values(given[k])[rows]
-        return replace(whole, samples=samples, labels=labels, given=given)
+        return replace(whole, instances=instances, labels=labels, given=given)
 
     @property
     def told_apart(self) -> TrainingSet:
-        """Take each sample for a group of its own where all of them are in one group."""
+        """Take each instance for a group of its own where all of them are in one group."""
         return replace(self, groups=None) if len({*(self.groups or ())}) == 1 else self
 
     def counted(self) -> TrainingSet:
         """Those with a weight, and with labels that say anything.
 
-        Completing samples of which nothing is known was measured to be harmful.
+        Completing instances of which nothing is known was measured to be harmful.
         """
         says = [k.truth is not None or not k.constraint.says_nothing for k in self.labels]
         which = np.flatnonzero(self.weights * says)
@@ -182,18 +184,18 @@ class TrainingSet:
     def with_features(
         self, Xs: Sequence[Floats], made: tuple[str, ...] | None = None
     ) -> TrainingSet:
-        pairs = zip(self.samples, Xs, strict=True)
-        return replace(self, samples=[sample.with_features(X, made) for sample, X in pairs])
+        pairs = zip(self.instances, Xs, strict=True)
+        return replace(self, instances=[instance.with_features(X, made) for instance, X in pairs])
 
     def read(self) -> TrainingSet:
-        """The set with its samples in memory."""
-        data = [sample.data for sample in self.samples]
+        """The set with its instances in memory."""
+        data = [instance.data for instance in self.instances]
         arrays = map_arrays("reading", np.asarray, data)
         is_there = all(X is array for X, array in zip(data, arrays, strict=True))
         return self if is_there else self.with_features(arrays)
 
     def made_by(self, step: Step) -> TrainingSet:
-        return replace(self, samples=apply_to_samples(self.samples, step))
+        return replace(self, instances=apply_to_instances(self.instances, step))
 
     @property
     def columns(self) -> list[str]:
@@ -203,26 +205,28 @@ class TrainingSet:
     @property
     def item_labels(self) -> list[Any]:
         """Labels of items, as features and baselines learn from them."""
-        pairs = zip(self.given, self.samples, strict=True)
-        return [sample.item_labels(y) for y, sample in pairs]
+        pairs = zip(self.given, self.instances, strict=True)
+        return [instance.item_labels(y) for y, instance in pairs]
 
     @property
     def arrays(self) -> list[Floats]:
         """The features of each, (T_i, P)."""
-        return all_in_memory([sample.data for sample in self.samples], self.problem.traits.words)
+        return all_in_memory(
+            [instance.data for instance in self.instances], self.problem.traits.words
+        )
 
     @property
     def n_features(self) -> int:
-        return self.samples[0].n_features
+        return self.instances[0].n_features
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """Which samples are labelled in full, (N,)."""
+        """Which instances are labelled in full, (N,)."""
         return np.array([known.truth is not None for known in self.labels], dtype=bool)
 
     @property
     def scorable(self) -> NDArray[np.bool_]:
-        """Which samples partitions can be scored on: those with labels of single items, (N,)."""
+        """Which instances partitions can be scored on: those with labels of single items, (N,)."""
         return np.array([known.scored is not None for known in self.labels], dtype=bool)
 
     @property
@@ -241,37 +245,37 @@ class TrainingSet:
 
     @property
     def examples(self) -> Examples:
-        """The samples, their partitions, which are all known, and their weights."""
-        return Examples(self.samples, self.truths, self.weights)
+        """The instances, their partitions, which are all known, and their weights."""
+        return Examples(self.instances, self.truths, self.weights)
 
     @property
     def asks(self) -> str | None:
-        return (self.question or ROWS) if has_rows(self.problem, self.samples) else None
+        return (self.question or ROWS) if has_rows(self.problem, self.instances) else None
 
     @property
     def parts(self) -> TrainingSet:
-        """Everything whose partition is known, as samples of their own."""
+        """Everything whose partition is known, as instances of their own."""
         if self.complete.all():
             return self
         found = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
         labels = [Known.of(truth) for truth in found.truths]
-        parts = replace(self, samples=[*found.samples], labels=labels, given=found.truths)
+        parts = replace(self, instances=[*found.instances], labels=labels, given=found.truths)
         return replace(parts, weights=found.weights, groups=None, called=None)
 
     def known_parts(
-        self, part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, Any]]
+        self, part: Callable[[Instance, Ints, EquivalenceMatrix], tuple[Instance, Any]]
     ) -> Examples:
-        """These samples, made by ``part``, their partitions, and the weights of whom they are."""
+        """These instances, made by ``part``, their partitions, and the weights of whom they are."""
         parts = []
         owners = []
-        for i, (sample, known) in enumerate(zip(self.samples, self.labels, strict=True)):
+        for i, (instance, known) in enumerate(zip(self.instances, self.labels, strict=True)):
             for rows, truth in zip(*known.part, strict=True):
                 whole = known.truth is not None
-                parts.append((sample, truth) if whole else part(sample, rows, truth))
+                parts.append((instance, truth) if whole else part(instance, rows, truth))
                 owners.append(i)
-        samples = [x for x, _ in parts]
+        instances = [x for x, _ in parts]
         truths = [truth for _, truth in parts]
-        return Examples(samples, truths, self.weights[owners])
+        return Examples(instances, truths, self.weights[owners])
 
 
 def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:

@@ -1,4 +1,4 @@
-"""What a model was learned on, in a few numbers, by which samples are known again."""
+"""What a model was learned on, in a few numbers, by which instances are known again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MANY = 0.1
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """Sizes of the labelled samples, and enough to know them again."""
+    """Sizes of the labelled instances, and enough to know them again."""
 
     n_samples: tuple[int, ...]
     """T of each."""
@@ -39,18 +39,18 @@ class TrainingSummary:
     fingerprints: tuple[str, ...]
     """The first digits of the SHA-256 of each one's values."""
     clusters: tuple[str, ...] = ()
-    """The labels of the clusters of tables; empty for other samples, and for partial labels."""
+    """The labels of the clusters of tables; empty for other instances, and for partial labels."""
     ends: tuple[tuple[int, ...], ...] = ()
-    """Segment ends of each recording; empty for other samples."""
+    """Segment ends of each recording; empty for other instances."""
     commonest: str | int | float | None = None
     """The most frequent name of the items, where features learned the names."""
     rows: tuple[str, ...] = ()
-    """Digests of rows of tables, the smallest ones; empty for other samples, and where many rows
+    """Digests of rows of tables, the smallest ones; empty for other instances, and where many rows
     are alike, so that the same values may well be measured again."""
     names: tuple[str, ...] = field(default=(), compare=False)
     """What each is called, which nothing is learned from; empty where they came without names."""
     constant: tuple[int, ...] = ()
-    """Columns that are constant in some samples."""
+    """Columns that are constant in some instances."""
 
     @classmethod
     def of(
@@ -60,7 +60,7 @@ class TrainingSummary:
         *,
         named: bool = False,
     ) -> Self:
-        """Describe samples as they were measured.
+        """Describe instances as they were measured.
 
         ``truths`` are completed labels; ``named`` says whether names of items were learned.
         """
@@ -69,9 +69,9 @@ class TrainingSummary:
         counts = [known.n_changes + 1 for known in data.labels]
         if truths is not None:
             counts = [truth.n_clusters for truth in truths]
-        arrays = [sample.data for sample in data.samples]
+        arrays = [instance.data for instance in data.instances]
         is_table = data.asks is not None
-        sizes = [sample.n_samples for sample in data.samples]
+        sizes = [instance.n_samples for instance in data.instances]
         traits = data.problem.traits
         digests = list(chain.from_iterable(_digests(X) for X in arrays)) if is_table else []
         different = sorted(set(digests))

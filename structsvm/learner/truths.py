@@ -8,7 +8,7 @@ from typing import Any
 from structsvm.data.words import GRAPHS, TABLES
 from structsvm.errors import DataError, warn
 from structsvm.graphs.labelled_nodes import NOTHING_TO_CUT, limit_of
-from structsvm.partitions.training_sample import Truths
+from structsvm.partitions.training_instance import Truths
 from structsvm.partitions.traits import Traits
 
 SEVERAL = 30

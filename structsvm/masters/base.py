@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 Labelling = tuple[int, Any, float, float]
-"""A labelling of a cut: sample, what is kept of it, its loss, and its share of the cut, which is 1
-unless cuts were merged."""
+"""A labelling of a cut: instance, what is kept of it, its loss, and its share of the cut, which is
+1 unless cuts were merged."""
 Labellings = tuple[Labelling, ...] | None
 """The labellings that a cut is of, but for true ones; None when they are not known."""
 

@@ -29,7 +29,7 @@ from structsvm.learner.truths import check_truths
 from structsvm.model_selection.folds import (
     FEWEST_INNER,
     Fold,
-    SamplesAndStates,
+    InstancesAndStates,
     Trial,
     cross_fitted,
     in_folds,
@@ -41,7 +41,7 @@ from structsvm.support.arrays import Ints
 from structsvm.support.progress import share, stage
 
 Whole = tuple[TrainingSet, Sequence[Ints]]
-"""All samples, and which of them each fold holds out."""
+"""All instances, and which of them each fold holds out."""
 
 Tried = tuple[list[list["Trial"]], Any]
 """Trials of the candidates of a task in each of some folds, and what was learned from all, if it
@@ -56,7 +56,7 @@ def try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
         with without_warnings(DataWarning):
             fit = partial(Inputs.fit, settings.features, settings.standardize)
             inputs, train = cross_fitted(fit, fold.folded, fold.train)
-            seen = inputs(fold.test.samples), inputs.states
+            seen = inputs(fold.test.instances), inputs.states
             train = train.parts  # features see what has no labels, and metrics do not
     except (DataError, LearningError) as error:
         if any(c.name == "untrained" for c in asked):  # which the others have to beat
@@ -84,7 +84,7 @@ def _try_path(
     path: Sequence[Settings],
     train: TrainingSet,
     untrained: Metric,
-    seen: SamplesAndStates,
+    seen: InstancesAndStates,
     fold: Fold,
 ) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, each from the cuts of those before."""
@@ -115,26 +115,26 @@ def _try_path(
 
 
 def _closed_form(name: str, data: TrainingSet, shrinkage: float | None = None) -> Metric:
-    """A metric that minimises nothing, of samples as it sees them."""
+    """A metric that minimises nothing, of instances as it sees them."""
     factor, calibration = tuned(name, data.problem, data.examples, shrinkage)
     return calibration.metric(factor)
 
 
 def try_method(method: Method, fold: Fold) -> list[Trial]:
-    """A candidate that is no metric: learned from the samples as they were measured."""
+    """A candidate that is no metric: learned from the instances as they were measured."""
     start = time.perf_counter()
     try:
         with without_warnings(DataWarning):
             learner = cross_fitted(method.learned_from, fold.folded, fold.train)
         seconds = time.perf_counter() - start
-        seen = learner.inputs_(fold.test.samples), learner.classes_
+        seen = learner.inputs_(fold.test.instances), learner.classes_
         return [fold.trial_of(learner.model_, seen, seconds)]
     except (DataError, LearningError) as error:
         return [fold.failed(error, start)]
 
 
 def try_at_once(method: Method, whole: Whole, folds: Sequence[Fold]) -> Tried:
-    """A learner that is fitted once, and partitions samples by what it learned from others."""
+    """A learner that is fitted once, and partitions instances by what it learned from others."""
     start = time.perf_counter()
     (data, held_out) = whole
     fold_of = np.full(len(data), -1)
@@ -145,12 +145,12 @@ def try_at_once(method: Method, whole: Whole, folds: Sequence[Fold]) -> Tried:
         data = in_folds(data, fold_of, FEWEST_INNER + 1)
     try:
         with without_warnings(DataWarning, ConvergenceWarning):
-            samples, models = learner.learn_held_out(data)
+            instances, models = learner.learn_held_out(data)
     except (DataError, LearningError) as error:
         return [[fold.failed(error, start)] for fold in folds], None
     trials = []
     for fold, which in zip(folds, held_out, strict=True):
-        seen = [samples[i] for i in which.tolist()], learner.classes_
+        seen = [instances[i] for i in which.tolist()], learner.classes_
         own = [models[i] for i in which.tolist()]
         seconds = (time.perf_counter() - start) / len(folds)
         trials.append([fold.trial_of(own, seen, seconds)])

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataError
 from structsvm.evaluation.confusion import share_right
 from structsvm.features.frames import read_names
@@ -33,8 +33,8 @@ FEWEST_INNER = 2
 Learned = TypeVar("Learned")
 
 
-SamplesAndStates = tuple[Sequence[Sample], NDArray[Any] | None]
-"""Held-out samples as a model sees them, and the names of the states that it knows."""
+InstancesAndStates = tuple[Sequence[Instance], NDArray[Any] | None]
+"""Held-out instances as a model sees them, and the names of the states that it knows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +81,9 @@ class Fold:
     def counts(self) -> list[int | None] | None:
         """The true numbers of clusters, as far as they are known and the oracle takes a number."""
         counts: list[int | None] = []
-        for sample, known in zip(self.test.samples, self.test.labels, strict=True):
+        for instance, known in zip(self.test.instances, self.test.labels, strict=True):
             whole = known.truth is not None
-            K = count_of_truth(self.test.problem, sample, known.truth) if whole else None
+            K = count_of_truth(self.test.problem, instance, known.truth) if whole else None
             counts.append(K if whole else known.constraint.n_clusters)
         return None if all(K is None for K in counts) else counts
 
@@ -93,7 +93,7 @@ class Fold:
         test = self.test
         if test.question == STATES or test.asks is not None:  # rows of a cluster have no names
             return None
-        sizes = [sample.n_samples for sample in test.samples]
+        sizes = [instance.n_samples for instance in test.instances]
         return read_names(test.item_labels, sizes, test.problem.traits.words.whole)
 
     def trial(
@@ -119,28 +119,28 @@ class Fold:
     def trial_of(
         self,
         models: Model | Sequence[Model],
-        seen: SamplesAndStates,
+        seen: InstancesAndStates,
         seconds: float,
         **about: Any,
     ) -> Trial:
-        """The trial of a model, or of one for each, on the held-out samples as it sees them."""
+        """The trial of a model, or of one for each, on the held-out instances as it sees them."""
         problem = self.test.problem
-        (samples, states) = seen
-        counts: Sequence[int | None] = self.counts or [None] * len(samples)
-        each = [models] * len(samples) if isinstance(models, Model) else models
+        (instances, states) = seen
+        counts: Sequence[int | None] = self.counts or [None] * len(instances)
+        each = [models] * len(instances) if isinstance(models, Model) else models
         decides = all(getattr(model, "price", 0.0) is not None for model in each)
-        priced: Sequence[Found | None] = [None] * len(samples)
+        priced: Sequence[Found | None] = [None] * len(instances)
         if decides and not (isinstance(models, Metric) and problem.traits.given_k):
-            pairs = list(zip(each, samples, strict=True))
+            pairs = list(zip(each, instances, strict=True))
             priced = [
                 model.partition(problem, x, None, UNCONSTRAINED)
                 for model, x in stage("partitioning", pairs)
             ]
-        asked = list(zip(each, samples, counts, priced, strict=True))
+        asked = list(zip(each, instances, counts, priced, strict=True))
         counted = [with_count(problem, *one) for one in stage("partitioning into as many", asked)]
         partitions = [one or other for one, other in zip(priced, counted, strict=True)]
         return self.trial(
-            [partitions, counted], names_in(partitions, samples, states), seconds, **about
+            [partitions, counted], names_in(partitions, instances, states), seconds, **about
         )
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
@@ -151,16 +151,16 @@ class Fold:
 
 
 def with_count(
-    problem: Any, model: Model, sample: Sample, K: int | None, priced: Found | None
+    problem: Any, model: Model, instance: Instance, K: int | None, priced: Found | None
 ) -> Found:
     """The partition into K clusters, given the one that a price decides."""
     if isinstance(model, StatePath) and priced is not None and priced.partition.n_clusters == K:
         return priced  # the best of all numbers is that of its own
-    return model.partition(problem, sample, K, UNCONSTRAINED)
+    return model.partition(problem, instance, K, UNCONSTRAINED)
 
 
 def in_folds(data: TrainingSet, fold: Ints, fewest: int) -> TrainingSet:
-    """Samples with the folds of the choice for groups, if each is in one and these are enough."""
+    """Instances with the folds of the choice for groups, if each is in one and these are enough."""
     # What is cross-fitted on them again then learns from the same recordings as in other folds.
     if fold.size != len(data) or fold.min() < 0 or np.unique(fold).size < fewest:
         return data

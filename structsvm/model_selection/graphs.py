@@ -32,14 +32,14 @@ class Graphs(Menu):
             counts.update({*y[~unknown_labels(y)].tolist()})
         if sum(n > 1 for n in counts.values()) < 2:
             return []
-        samples = self.data.samples
-        nodes = sum(sample.n_samples for sample in samples)
+        instances = self.data.instances
+        nodes = sum(instance.n_samples for instance in instances)
         cost = QUICK_COST * nodes / QUICK_NODES
         regions = learner_named("region-forest", self.problem)
         methods = [Method("region-forest", regions, cost)]
-        if all(sample.side.image is not None for sample in samples):
+        if all(instance.side.image is not None for instance in instances):
             pixels = learner_named("pixel-forest", self.problem)
-            n_pixels = sum(sample.side.regions.size for sample in samples)
+            n_pixels = sum(instance.side.regions.size for instance in instances)
             methods.append(Method("pixel-forest", pixels, QUICK_COST * n_pixels / QUICK_PIXELS))
         return methods
 

@@ -40,7 +40,7 @@ class HeldOut:
     accuracy: Floats
     """The share of items that are named right, (N, n_candidates); NaN where none is named."""
     blind: Mapping[str, Floats]
-    """Losses of what is blind to the samples, (N,) each: nothing pays that is not better."""
+    """Losses of what is blind to the instances, (N,) each: nothing pays that is not better."""
     untried: Mapping[Method, float]
     """Candidates for which there was no time, and the seconds that each would take."""
 
@@ -103,7 +103,8 @@ class HeldOut:
         """What the choice goes by, (N, n_candidates): the share of items that are named wrongly
         where names are asked for, and else the criterion; NaN for what is not in question.
 
-        That is what failed, and what equals something blind to the samples where another does not.
+        That is what failed, and what equals something blind to the instances where another does
+        not.
         """
         values = self.criterion
         can_be = ~np.isnan(values).any(axis=0)
@@ -200,7 +201,7 @@ class HeldOut:
         held_out = [np.unique(split.units[split.test(k)]).size for k in range(len(split))]
         n_units = np.unique(split.units).size
         p = split.draws * float(np.mean(held_out)) / n_units
-        return 1.0 + 1.0 / max(1.0 - p, 1.0 / n_units)  # copies of one sample are one unit
+        return 1.0 + 1.0 / max(1.0 - p, 1.0 / n_units)  # copies of one instance are one unit
 
     def _accuracies(
         self, of_learned: Floats, others: Sequence[tuple[int, Method]]

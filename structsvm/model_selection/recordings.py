@@ -78,14 +78,14 @@ class Recordings(Menu):
     @property
     def others(self) -> list[Method]:
         """Segments of equal length, and the classifiers that apply to labelled recordings."""
-        samples = self.data.samples
+        instances = self.data.instances
         labels = self.labels
         context = _context(self.features)
-        named = are_names(samples, labels)
-        size = sum(x.n_samples * x.n_features for x in samples)
+        named = are_names(instances, labels)
+        size = sum(x.n_samples * x.n_features for x in instances)
         times = max(1.0, size / QUICK)
         slow = times * min(1.0, AT_LEAST + size / USUAL)
-        full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
+        full = any(_is_full(y, x.n_samples) for x, y in zip(instances, labels, strict=True))
         equal = learner_named("equal-segments", self.problem)
         methods = [Method("equal-segments", equal, 0.2)] if full else []
         if isinstance(self.like, ScoreLearner):  # what people set by hand
@@ -109,8 +109,8 @@ class Recordings(Menu):
     @property
     def first(self) -> Method:
         """Classifiers of windows under the decoder of states; OLDA where states have no names."""
-        samples = self.data.samples
-        if are_names(samples, self.labels) and self.question is None:
+        instances = self.data.instances
+        if are_names(instances, self.labels) and self.question is None:
             return self._quick_states()
         if self._has_context and self.data.n_features <= MANY_COLUMNS:
             return self._closed_forms()[0]
@@ -143,7 +143,7 @@ class Recordings(Menu):
     @property
     def _has_context(self) -> bool:
         """Whether samples before and after each may be seen beside it."""
-        return self.features is None and min(x.n_samples for x in self.data.samples) > LONGEST_LAG
+        return self.features is None and min(x.n_samples for x in self.data.instances) > LONGEST_LAG
 
     @property
     def candidates(self) -> list[Method]:

@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError, VerdictWarning, warn
-from structsvm.evaluation.splits import SPLITS, split_samples
+from structsvm.evaluation.splits import SPLITS, split_instances
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.fitting import Settings
@@ -92,11 +92,11 @@ class MetricLearnerCV(ProblemParameters):
     lams : sequence of float, optional
         Strengths of the regularizer of learned metrics without one; None: those of the problem.
     cv : int or splitter, optional
-        Number of folds, or a scikit-learn splitter that holds every sample out once. None is 5, or
-        3 if clusters are held out.
+        Number of folds, or a scikit-learn splitter that holds every instance out once. None is 5,
+        or 3 if clusters are held out.
     split : {None, "rows", "clusters", "states"}
-        What is held out: whole samples; groups of rows of the known clusters of tables, or all rows
-        of some clusters, for which one table is enough; or whole recordings while one of their
+        What is held out: whole instances; groups of rows of the known clusters of tables, or all
+        rows of some clusters, for which one table is enough; or whole recordings while one of their
         named states is unlabelled in the others.
     n_jobs : int or None
         Number of workers, as in joblib. The result does not depend on it.
@@ -106,7 +106,7 @@ class MetricLearnerCV(ProblemParameters):
         which there is no time are left out, as are such baselines: ``untried_``.
     regularizer, features, standardize, whiten, solver, constraints, random_state
         As for :class:`MetricLearner`, for candidates by name. ``whiten`` applies to full metrics,
-        and ``random_state`` also shuffles samples into folds.
+        and ``random_state`` also shuffles instances into folds.
 
     Attributes
     ----------
@@ -125,9 +125,9 @@ class MetricLearnerCV(ProblemParameters):
     candidates_ : list of Method
     losses_, criterion_ : arrays of shape (N, n_candidates)
         Held-out losses of the verdict, and held-out values by which candidates are chosen, if not
-        by the names that are right; NaN if a candidate failed. N counts what is held out: samples
+        by the names that are right; NaN if a candidate failed. N counts what is held out: instances
         of which items are labelled, and which are scored on these; others are learned from in every
-        fold but that of their group. With ``split``, parts of samples.
+        fold but that of their group. With ``split``, parts of instances.
     untried_ : dict of float by str
         Candidates for which there was no time, and the seconds that each would take, about.
     fold_ : array of shape (N,)
@@ -198,25 +198,26 @@ class MetricLearnerCV(ProblemParameters):
         when_learned: Callable[[Learner], object] | None = None,
         models: Mapping[str, Learner] | None = None,
     ) -> MetricLearnerCV:
-        """Choose the metric on held-out samples, evaluate the choice, and fit it on all samples.
+        """Choose the metric on held-out instances, evaluate the choice, and fit it on all of them.
 
         Parameters
         ----------
         X, y, sample_weight, feature_names, when_learned
             As for :meth:`MetricLearner.fit`. Weights count in evaluation, too, and not for folds.
         groups : sequence of length N, optional
-            Group of each sample (subject, machine, ...), which is held out as a whole.
+            Group of each instance (subject, machine, ...), which is held out as a whole.
         baselines : {"quick", "all"}, list of str or None
             Methods to tune in addition to the candidates, as :meth:`MetricLearner.fit` does.
         resume : path, optional
             File to which what was tried is saved; if it exists, it is not tried again.
         models : mapping of str to Learner, optional
-            Candidates that were learned from all samples, or from more; they are not learned again.
+            Candidates that were learned from all instances, or from more; they are not learned
+            again.
 
         Raises
         ------
         DataError, SettingsError
-            If there are too few samples to hold any out, and as for :meth:`MetricLearner.fit`.
+            If there are too few instances to hold any out, and as for :meth:`MetricLearner.fit`.
         LearningError
             If no candidate but the untrained metric gives a model on every fold.
         CheckpointError
@@ -257,11 +258,11 @@ class MetricLearnerCV(ProblemParameters):
         candidates = self._methods(menu)
         # Bad settings are refused before any work.
         settings = {c: self._settings(c) for c in candidates if c.is_metric}
-        split = split_samples(self.split, data, self.cv, self.random_state)
+        split = split_instances(self.split, data, self.cv, self.random_state)
         saved = SavedTrials()
         if resume is not None:
             about = (problem_name(data.problem), data.item_labels, split.fold)
-            own = fingerprint((*about, [x.data for x in data.samples]))
+            own = fingerprint((*about, [x.data for x in data.instances]))
             saved = SavedTrials(resume, data.part_of or own, own)
             before = self.__dict__.get("_saved", saved)
             if before.part == own:
@@ -312,7 +313,7 @@ class MetricLearnerCV(ProblemParameters):
 
     @property
     def feature_names_in_(self) -> Any:
-        """Names of the features, only if the samples named them."""
+        """Names of the features, only if the instances named them."""
         return self._best.feature_names_in_
 
     def __sklearn_tags__(self) -> Tags:
@@ -344,7 +345,7 @@ class MetricLearnerCV(ProblemParameters):
         return candidates_among(methods if self.candidates is None else self.candidates, lams, menu)
 
     def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
-        """Samples and labels, checked once, and what is asked about them."""
+        """Instances and labels, checked once, and what is asked about them."""
         refuse_unlisted("split", self.split, (*SPLITS, None))
         problem = problem_from(self.problem, self.random_state)
         return replace(TrainingSet.of(problem, X, y, **given), question=self.split or WHOLE_TABLES)
@@ -365,7 +366,7 @@ class MetricLearnerCV(ProblemParameters):
         end: float,
         before: Mapping[str, Learner],
     ) -> None:
-        """Learn the choice from all samples, and the baselines for which there is time."""
+        """Learn the choice from all instances, and the baselines for which there is time."""
         menu: Menu = menu_of(data, best.learner)
         closed = [c for c in self.candidates_ if c.is_metric and not c.has_path]
         plain = [c.name for c in closed if c.learner.metric == c.name]
@@ -377,7 +378,7 @@ class MetricLearnerCV(ProblemParameters):
         fitted = {**self._saved.models, **before}
         models = {name: model for name, model in fitted.items() if name in rivals}
         learned = 0.5 if rivals.keys() - models else 1.0
-        fold = self.fold_ if self.split is None else self.fold_[:0]  # of whole samples
+        fold = self.fold_ if self.split is None else self.fold_[:0]  # of whole instances
         fewest = REUSED_FROM if best.is_metric else FEWEST_INNER + 1
 
         def keep(learner: Learner) -> None:
@@ -386,7 +387,7 @@ class MetricLearnerCV(ProblemParameters):
                 when_learned(learner)
 
         with share("the choice", 0.0, learned):
-            if best.name in fitted:  # from all samples, while it was tried or before
+            if best.name in fitted:  # from all instances, while it was tried or before
                 learner = fitted[best.name]
                 if best.name not in before:
                     with share("the untrained metric", 1.0, 1.0):

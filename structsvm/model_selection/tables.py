@@ -101,7 +101,7 @@ class Tables(Menu):
         # Of known clusters more can be learned than how to shrink to RCA.
         is_of_rows = self.question == ROWS
         metrics.sort(key=lambda method: is_of_rows and method.name != "full")
-        rows = sum(sample.n_samples for sample in self.data.samples)
+        rows = sum(instance.n_samples for instance in self.data.instances)
         others = [] if self.question == CLUSTERS else self.others
         if self.features is not None or rows < FEWEST_ROWS:
             return [*others, *metrics]

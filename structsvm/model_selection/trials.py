@@ -255,7 +255,7 @@ class SavedTrials:
         """What they were tried on, which may be a part of what is kept together."""
         self.trials: dict[str, list[dict[str, Any]]] = {}
         self.models: dict[str, Any] = {}
-        """Learners of all samples that were learned meanwhile, by the name of the candidate."""
+        """Learners of all instances that were learned meanwhile, by the name of the candidate."""
         if self.path is not None and self.path.exists():
             header, _ = TRIALS.read(self.path)
             if header.get("identity") != identity:

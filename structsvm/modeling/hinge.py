@@ -99,7 +99,7 @@ class StructuredHinge(OracleAtom):
         self.risk = risk
         self.called = label
         self.pool = Pool()
-        self.n_terms = risk.n_samples
+        self.n_terms = risk.n_instances
         self.blocks = blocks_of(risk, keeps_labellings=False)  # planes are all that is asked
         super().__init__(*weights)
 
@@ -128,7 +128,7 @@ class HingePart(Part):
         """Ask about all samples at once, at the nearest weight in the cone."""
         (point, _, deadline) = question
         basis = parts[0].basis
-        each = np.arange(parts[-1].block.samples[-1] + 1)
+        each = np.arange(parts[-1].block.instances[-1] + 1)
         asked = parts[0].space.project(basis.T @ point), each, deadline
         answers: list[Planes | None] = []
         for planes in separate_share([part.block for part in parts], asked):

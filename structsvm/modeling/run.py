@@ -67,7 +67,7 @@ class ProgramRun(CutRun):
         self._start = rewritten.start(warm_start)
         name = None if solver is None else solver.upper()
         self._solver_of = partial(solver_of, box=Box(self._start), solver=name, options=options)
-        self.n_samples = sum(h.atom.n_terms for h in self.stand_ins)
+        self.n_instances = sum(h.atom.n_terms for h in self.stand_ins)
         of_atoms = (stand_in.atom.parts(a) for a, stand_in in enumerate(self.stand_ins))
         self.parts = list(chain.from_iterable(of_atoms))
         self.session = SerialSession(self.parts)
@@ -113,7 +113,7 @@ class ProgramRun(CutRun):
         return self.certificate.best if np.isfinite(self.certificate.lower) else None
 
     def groups(self, slack: str) -> Ints:
-        """The group of each function, (n_samples,), for the slack of the rewritten problem."""
+        """The group of each function, (n_instances,), for the slack of the rewritten problem."""
         return np.concatenate([stand_in.first + stand_in.groups for stand_in in self.stand_ins])
 
     def start(self, groups: Ints) -> list[Cut]:
@@ -341,7 +341,7 @@ class ProgramRun(CutRun):
 
         BudgetSpentError where there is no time.
         """
-        deadline = time.time() + self.seconds_left(self.n_samples)
+        deadline = time.time() + self.seconds_left(self.n_instances)
         pairs = zip(self.stand_ins, arguments, strict=True)
         questions = [stand_in.atom.question(at, deadline) for stand_in, at in pairs]
         started = time.perf_counter()

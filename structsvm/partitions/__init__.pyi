@@ -1,4 +1,4 @@
-from structsvm.data.sample import Sample as Sample
+from structsvm.data.instance import Instance as Instance
 from structsvm.data.words import Words as Words
 from structsvm.partitions.change_levels import ChangeLevels as ChangeLevels
 from structsvm.partitions.constraint import UNCONSTRAINED as UNCONSTRAINED
@@ -21,8 +21,8 @@ from structsvm.partitions.oracle import Argmax as Argmax
 from structsvm.partitions.oracle import Oracle as Oracle
 from structsvm.partitions.problem import PartitionProblem as PartitionProblem
 from structsvm.partitions.trace_objective import TraceObjective as TraceObjective
-from structsvm.partitions.training_sample import Examples as Examples
-from structsvm.partitions.training_sample import LabelledSample as LabelledSample
-from structsvm.partitions.training_sample import SearchedSample as SearchedSample
+from structsvm.partitions.training_instance import Examples as Examples
+from structsvm.partitions.training_instance import LabelledInstance as LabelledInstance
+from structsvm.partitions.training_instance import SearchedInstance as SearchedInstance
 from structsvm.partitions.traits import Traits as Traits
 from structsvm.status import Quality as Quality

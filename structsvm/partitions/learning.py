@@ -1,4 +1,4 @@
-"""What learning makes of samples and labels: checks, the units of the features, the price."""
+"""What learning makes of instances and labels: checks, the units of the features, the price."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from structsvm.data.deferred import sum_arrays
-from structsvm.data.sample import apply_to_samples
+from structsvm.data.instance import apply_to_instances
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import (
@@ -19,7 +19,7 @@ from structsvm.partitions.metric import (
     penalties_for,
 )
 from structsvm.partitions.objective import Family, loss_of
-from structsvm.partitions.training_sample import Examples
+from structsvm.partitions.training_instance import Examples
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 
@@ -34,7 +34,7 @@ class LearningUnits:
     """The penalty that goes with the identity; 1 as long as it is not known."""
 
     def __call__(self, X: Floats) -> Floats:
-        """The features of a standardised sample that learning sees, (T, P)."""
+        """The features of a standardised instance that learning sees, (T, P)."""
         if self.whitening is not None:
             X = X @ self.whitening
         return np.asarray(X / np.sqrt(self.unit))
@@ -57,7 +57,7 @@ def learning_units(
         whitening = untrained.factor
     elif shrinkage is not None:
         whitening = within_whitening(data, shrinkage)
-        data = replace(data, samples=apply_to_samples(data.samples, LearningUnits(whitening)))
+        data = replace(data, instances=apply_to_instances(data.instances, LearningUnits(whitening)))
     unit = problem.unit(data)
     if unit is None and whitening is not None:
         unit = problem.calibrate(np.eye(whitening.shape[0]), data).penalty
@@ -68,14 +68,14 @@ def learning_units(
 
 
 def price_of_labels(problem: Family, factor: Floats, data: Examples) -> Calibration:
-    """The price of a cluster for which decoded samples agree best with their labels."""
+    """The price of a cluster for which decoded instances agree best with their labels."""
     oracles = []
-    for i, sample in enumerate(data.samples):
+    for i, instance in enumerate(data.instances):
         with asked(problem, "decoder", problem.traits.words.numbered(i)):
-            oracles.append(problem.decoder(sample))
+            oracles.append(problem.decoder(instance))
     is_usual = problem.loss is partition_loss
     loss = partition_loss if is_usual else partial(loss_of, problem)
-    Zs = in_metric(data.samples, factor)
+    Zs = in_metric(data.instances, factor)
     penalties = penalties_for(Zs, data.truths, data.weights)
     if penalties is None:
         ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in data.truths]
@@ -89,7 +89,7 @@ def within_whitening(data: Examples, shrinkage: float = 0.5) -> Floats:
     """RCA: ``C^{-1/2}``, C the covariance within the true clusters, shrunk to a multiple of I."""
     given = data.arrays, data.weights, data.truths
     scatter = sum_arrays("measuring the clusters", _scatter_within, *given)
-    covariance = scatter / (data.weights @ [sample.n_samples for sample in data.samples])
+    covariance = scatter / (data.weights @ [instance.n_samples for instance in data.instances])
     P = covariance.shape[0]
     target = np.trace(covariance) / P * np.eye(P)
     values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target)

@@ -57,10 +57,10 @@ def losses_without(
 
 
 def margins_of_best(
-    problem: Any, sample: Any, objective: TraceObjective, constraint: Constraint, tolerance: int
+    problem: Any, instance: Any, objective: TraceObjective, constraint: Constraint, tolerance: int
 ) -> tuple[EquivalenceMatrix, Floats]:
     """The best segmentation of a recording, and what is lost without each of its changes."""
-    oracle = problem.decoder(sample)
+    oracle = problem.decoder(instance)
     is_usual = not is_replaced(problem, "partition")
     if not (problem.traits.contiguous and is_usual and "boundaries" in oracle.takes):
         raise DataError(

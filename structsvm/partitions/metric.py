@@ -19,8 +19,8 @@ from structsvm.data.deferred import (
     in_memory,
     map_arrays,
 )
+from structsvm.data.instance import Instance
 from structsvm.data.missing import LARGEST_VALUE, means
-from structsvm.data.sample import Sample
 from structsvm.data.standardize import centre, centred
 from structsvm.errors import SettingsError
 from structsvm.messages import nth, parameter
@@ -49,13 +49,13 @@ class Metric(Model):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.partitions import Metric, Sample
+    >>> from structsvm.partitions import Metric, Instance
     >>> from structsvm.problems import ChangePoint
     >>> metric = Metric(np.diag([1.0, 0.0]), price=1.0)
     >>> print(metric)
     metric of 2 features, rank 2, price 1
     >>> X = np.array([[0.0, 7.0], [0.0, -7.0], [5.0, 7.0], [5.0, -7.0]])
-    >>> ChangePoint().partition(Sample(X), metric).breakpoints
+    >>> ChangePoint().partition(Instance(X), metric).breakpoints
     [2, 4]
     """
 
@@ -76,21 +76,21 @@ class Metric(Model):
         return self.n_clusters if self.price is None else None
 
     def partition(
-        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
     ) -> Found:
         """The best partition in the metric."""
-        return Found(problem.partition(sample, self, n_clusters, constraint))
+        return Found(problem.partition(instance, self, n_clusters, constraint))
 
     def partition_together(
-        self, problem: Any, samples: Sequence[Sample], step: Step | None = None
+        self, problem: Any, instances: Sequence[Instance], step: Step | None = None
     ) -> list[Found] | None:
         """The best partitions at the price, where one oracle answers many questions at once."""
         if self.price is None or is_replaced(problem, "partition"):
             return None  # some problems that search otherwise have no decoder
-        oracle = _shared_oracle(problem, samples)
+        oracle = _shared_oracle(problem, instances)
         if oracle is None or not is_replaced(oracle, "maximize_each"):
             return None
-        Xs = Stack.of([sample.X for sample in samples])
+        Xs = Stack.of([instance.X for instance in instances])
         if step is not None:
             Xs = apply_in_stack(Xs, step)
         centre(Xs)
@@ -109,45 +109,45 @@ class Metric(Model):
                 "this metric has no price of a change, because the number of segments was always "
                 "given: learn with " + parameter("problem__segment_count", "unknown")
             )
-        oracle = problem.decoder(Sample(np.zeros((1, len(self.factor)))))
+        oracle = problem.decoder(Instance(np.zeros((1, len(self.factor)))))
         return oracle.online(self.factor.shape[1], self.price, max_candidates)
 
-    def online_rows(self, problem: Any, sample: Sample) -> Floats:
-        return self.transform(sample.X)
+    def online_rows(self, problem: Any, instance: Instance) -> Floats:
+        return self.transform(instance.X)
 
     def margins(
         self,
         problem: Any,
-        sample: Sample,
+        instance: Instance,
         n_clusters: int | None,
         constraint: Constraint,
         tolerance: int,
     ) -> tuple[Found, Floats]:
         """The best segmentation, and the margins of its changes in units of the price of one."""
-        objective = self.objective(sample, n_clusters)
+        objective = self.objective(instance, n_clusters)
         constraint = constraint.with_clusters(n_clusters)
-        M, losses = margins_of_best(problem, sample, objective, constraint, tolerance)
+        M, losses = margins_of_best(problem, instance, objective, constraint, tolerance)
         return Found(M), losses / self.price if self.price else losses
 
     def losses_with(
         self,
         problem: Any,
-        sample: Sample,
+        instance: Instance,
         n_clusters: int | None,
         constraint: Constraint,
         places: Ints,
     ) -> Floats:
         """What a change at each of n samples costs, in units of the price of one, (n,)."""
-        objective = self.objective(sample, n_clusters)
+        objective = self.objective(instance, n_clusters)
         constraint = constraint.with_clusters(n_clusters)
-        losses = problem.decoder(sample).losses_with(objective, places, constraint)
+        losses = problem.decoder(instance).losses_with(objective, places, constraint)
         return np.asarray(losses / self.price if self.price else losses)
 
-    def objective(self, sample: Sample, n_clusters: int | None = None) -> TraceObjective:
+    def objective(self, instance: Instance, n_clusters: int | None = None) -> TraceObjective:
         """What the best partition maximises: minus the distortion, minus the price of clusters."""
         price = 0.0 if n_clusters is not None else self.price
         assert price is not None
-        return TraceObjective(self.transform(centred(sample.X)), shift=-price, gaps=True)
+        return TraceObjective(self.transform(centred(instance.X)), shift=-price, gaps=True)
 
     @property
     def matrix(self) -> Floats:
@@ -174,13 +174,13 @@ class Metric(Model):
         return f"metric of {counted(P, 'feature')}, rank {self.rank}{price}"
 
 
-def _shared_oracle(problem: Any, samples: Sequence[Sample]) -> Oracle | None:
-    """The decoder of all samples, if it is the same."""
+def _shared_oracle(problem: Any, instances: Sequence[Instance]) -> Oracle | None:
+    """The decoder of all instances, if it is the same."""
     shared: Oracle | None = None
     i = 0
     with asked(problem, "decoder", lambda: problem.traits.words.numbered(i)):
-        for i, sample in enumerate(samples):  # noqa: B007 (the message says it)
-            own = problem.decoder(sample)
+        for i, instance in enumerate(instances):  # noqa: B007 (the message says it)
+            own = problem.decoder(instance)
             if shared is not None and own is not shared:
                 return None
             shared = own
@@ -194,7 +194,7 @@ class Calibration:
     penalties: Floats
     """Increasing, (n,)."""
     losses: Floats
-    """Mean of ``|M - M_i|_F^2`` over the training samples, (n,)."""
+    """Mean of ``|M - M_i|_F^2`` over the training instances, (n,)."""
     criterion: Floats | None = None
     """Values that the best penalty minimises, where these are not the losses, (n,)."""
     smoothing: int = SMOOTHING
@@ -204,7 +204,7 @@ class Calibration:
 
     @classmethod
     def of_counts(cls, counts: Iterable[int | None]) -> Calibration:
-        """A calibration without a price: the number of clusters of all samples, if known."""
+        """A calibration without a price: the number of clusters of all instances, if known."""
         known = set(counts)
         return cls(np.empty(0), np.empty(0), n_clusters=known.pop() if len(known) == 1 else None)
 
@@ -249,15 +249,15 @@ class Calibration:
         return self.loss if self.criterion is None else float(self.criterion[self.best])
 
 
-def in_metric(samples: Sequence[Sample], factor: Floats) -> list[Data]:
-    """``X L`` of each sample, in memory or not."""
-    return apply_all([sample.data for sample in samples], InMetric(factor), factor.shape[1])
+def in_metric(instances: Sequence[Instance], factor: Floats) -> list[Data]:
+    """``X L`` of each instance, in memory or not."""
+    return apply_all([instance.data for instance in instances], InMetric(factor), factor.shape[1])
 
 
 def penalties_for(
     Zs: Sequence[Data], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
 ) -> Floats | None:
-    """The grid of penalties for samples in a metric; None where nothing varies."""
+    """The grid of penalties for instances in a metric; None where nothing varies."""
     scatter = map_arrays("measuring the samples", total_scatter, Zs)
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
     shares = [s / k for s, k in zip(scatter, changes, strict=True)]
@@ -295,12 +295,12 @@ def calibrate_by(
 
 
 def _loss_curves(part: tuple[int, Sequence[Any]], penalties: Floats) -> Floats:
-    """The loss of neighbouring samples at every penalty, (n, n_penalties)."""
+    """The loss of neighbouring instances at every penalty, (n, n_penalties)."""
     (first, tasks) = part
     curves = []
     for i, (oracle, data, loss, truth) in enumerate(tasks, start=first):
         Z = in_memory(data)
-        with asked(oracle, "maximize", nth("sample", i)):
+        with asked(oracle, "maximize", nth("instance", i)):
             if truth is None:
                 curves.append([loss(M) for M in oracle.price_path(Z, penalties)])
             else:

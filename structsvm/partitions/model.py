@@ -1,4 +1,4 @@
-"""What a method has learned: a value that partitions samples as they were prepared for it."""
+"""What a method has learned: a value that partitions instances as they were prepared for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from structsvm.data.deferred import Step
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -18,7 +18,7 @@ from structsvm.support.contract import hook, without_remembered
 
 
 class Found(NamedTuple):
-    """A partition of a sample, and the number of the state of each of its parts, (K,), if any.
+    """A partition of an instance, and the number of the state of each of its parts, (K,), if any.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
 
 class Model(ABC):
-    """What a method has learned, whatever the form of the samples; a small frozen value.
+    """What a method has learned, whatever the form of the instances; a small frozen value.
 
     Model files store it, and :class:`structsvm.learner.Learner` asks it.
 
@@ -49,8 +49,8 @@ class Model(ABC):
     --------
     >>> from structsvm.partitions import EquivalenceMatrix, Found, Model
     >>> class Halves(Model):
-    ...     def partition(self, problem, sample, n_clusters, constraint):
-    ...         T = sample.n_samples
+    ...     def partition(self, problem, instance, n_clusters, constraint):
+    ...         T = instance.n_samples
     ...         return Found(EquivalenceMatrix.from_breakpoints([T // 2, T]))
     """
 
@@ -66,15 +66,15 @@ class Model(ABC):
 
     @abstractmethod
     def partition(
-        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
     ) -> Found:
-        """The best partition of a prepared sample, into ``n_clusters`` parts if that is given."""
+        """The best partition of a prepared instance, into ``n_clusters`` parts if that is given."""
 
     @hook
     def partition_together(
-        self, problem: Any, samples: Sequence[Sample], step: Step | None = None
+        self, problem: Any, instances: Sequence[Instance], step: Step | None = None
     ) -> list[Found] | None:
-        """The same for samples of which nothing is known, where that is quicker; else None.
+        """The same for instances of which nothing is known, where that is quicker; else None.
 
         ``step`` is what is left to be done to each of them.
         """
@@ -102,15 +102,15 @@ class Model(ABC):
         )
 
     @hook
-    def online_rows(self, problem: Any, sample: Sample) -> Floats:
-        """What that search sees of prepared samples, (T, C)."""
-        return sample.X
+    def online_rows(self, problem: Any, instance: Instance) -> Floats:
+        """What that search sees of prepared instances, (T, C)."""
+        return instance.X
 
     @hook
     def margins(
         self,
         problem: Any,
-        sample: Sample,
+        instance: Instance,
         n_clusters: int | None,
         constraint: Constraint,
         tolerance: int,
@@ -125,7 +125,7 @@ class Model(ABC):
     def losses_with(
         self,
         problem: Any,
-        sample: Sample,
+        instance: Instance,
         n_clusters: int | None,
         constraint: Constraint,
         places: Ints,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from structsvm.data.sample import Sample, apply_to_samples
+from structsvm.data.instance import Instance, apply_to_instances
 from structsvm.data.standardize import centred
 from structsvm.errors import PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector
@@ -21,12 +21,12 @@ from structsvm.partitions.metric import (
     metric_factor,
 )
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.training_sample import (
+from structsvm.partitions.training_instance import (
     Examples,
-    LabelledSample,
+    LabelledInstance,
     Loss,
     Scoring,
-    SearchedSample,
+    SearchedInstance,
 )
 from structsvm.partitions.traits import Traits
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
@@ -48,11 +48,13 @@ class Family(Protocol):
     @property
     def loss(self) -> Loss: ...
 
-    def decoder(self, sample: Sample) -> Oracle: ...
+    def decoder(self, instance: Instance) -> Oracle: ...
 
-    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample: ...
+    def training_instance(
+        self, instance: Instance, truth: EquivalenceMatrix
+    ) -> LabelledInstance: ...
 
-    def partition(self, sample: Sample, metric: Metric) -> EquivalenceMatrix: ...
+    def partition(self, instance: Instance, metric: Metric) -> EquivalenceMatrix: ...
 
     def unit(self, data: Examples) -> float | None: ...
 
@@ -96,7 +98,7 @@ class Objective(Contract):
     def risk(
         self, data: Examples, regularizer: Regularizer, constraints: Constraints = None
     ) -> Risk:
-        """The objective of labelled samples."""
+        """The objective of labelled instances."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +106,11 @@ class MetricObjective(Objective, Problem):
     """The problem of learning the metric ``B`` (and the price ``beta`` of a cluster).
 
     The score of a partition is ``<B, phi(X, M)> - beta Tr(M) / T`` with the feature map of its
-    training samples (Lajugie et al., section "Structured prediction for metric learning";
+    training instances (Lajugie et al., section "Structured prediction for metric learning";
     ``beta = 1`` there), the loss is ``kappa`` times that of the problem, divided by T.
 
-    Training samples ``x`` are :class:`LabelledSample`. The weight is ``B``, or ``(B, beta)`` where
-    the number of clusters is not known and the price is learned.
+    Training instances ``x`` are :class:`LabelledInstance`. The weight is ``B``, or ``(B, beta)``
+    where the number of clusters is not known and the price is learned.
 
     Examples
     --------
@@ -171,7 +173,7 @@ class MetricObjective(Objective, Problem):
             return None
         return EquivalenceMatrix(y.held, y.form)
 
-    def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:
+    def joint_feature(self, x: LabelledInstance, y: Projector) -> Floats:
         """``(T phi(X, M), -Tr M) / T``."""
         slope = x.gram_diagonal(y) if self.metric == "diagonal" else x.gram(y)
         return self.join(slope, -y.n_clusters) / y.n_samples
@@ -184,27 +186,27 @@ class MetricObjective(Objective, Problem):
             loss -= y_hat.n_clusters - y.n_clusters
         return loss / y.n_samples
 
-    def separate(self, w: Floats, x: LabelledSample, y: Projector) -> Separation:
+    def separate(self, w: Floats, x: LabelledInstance, y: Projector) -> Separation:
         """Maximise ``Tr(A M)`` with ``T A = X B X^T - 2 kappa M_i + (kappa - beta) I``."""
         return next(self.separate_all(w, [(x, y)]))
 
     def separate_all(
-        self, w: Floats, samples: Iterable[tuple[LabelledSample, Projector]]
+        self, w: Floats, instances: Iterable[tuple[LabelledInstance, Projector]]
     ) -> Iterator[Separation]:
-        """Separate samples in one metric, each of which is read once."""
+        """Separate instances in one metric, each of which is read once."""
         B, beta = self.split(w)
         traits = self.partition.traits
         scoring = Scoring(B, InMetric(metric_factor(B)), traits.kappa, beta)
-        for x, _ in samples:
-            if isinstance(x, SearchedSample):
+        for x, _ in instances:
+            if isinstance(x, SearchedInstance):
                 x = x.read()
             answer = x.separate(scoring, traits.given_k)
-            known = isinstance(x, SearchedSample) and answer.y.is_contiguous
+            known = isinstance(x, SearchedInstance) and answer.y.is_contiguous
             phi = self.joint_feature(x, answer.y) if known else None
             yield replace(answer, slack=answer.slack / x.truth.n_samples, feature=phi)
 
     def predict(self, w: Floats, x: Any) -> Any:
-        """The best partition of a Sample in the metric, the number of clusters being priced."""
+        """The best partition of an Instance in the metric, the number of clusters being priced."""
         B, beta = self.split(w)
         return self.partition.partition(x, Metric(metric_factor(B), beta))
 
@@ -233,7 +235,7 @@ class MetricObjective(Objective, Problem):
         if self.prices_clusters:
             null[-1] = self.partition.traits.kappa
         missed = [(y.n_clusters - 1) / y.n_samples for y in data.truths]
-        ready = zip(apply_to_samples(data.samples, _ready), data.truths, strict=True)
+        ready = zip(apply_to_instances(data.instances, _ready), data.truths, strict=True)
         labelled = [self._labelled(i, x, y) for i, (x, y) in enumerate(ready)]
         return RegularizedRisk(
             problem=self,
@@ -246,21 +248,21 @@ class MetricObjective(Objective, Problem):
             start=space.identity(),
         )
 
-    def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
-        """The ``i``-th training sample, which maximises with the loss of the problem."""
+    def _labelled(self, i: int, x: Instance, y: EquivalenceMatrix) -> LabelledInstance:
+        """The ``i``-th training instance, which maximises with the loss of the problem."""
         problem = self.partition
         where = self.partition.traits.words.numbered(i)
-        with asked(problem, "training_sample", where):
-            sample = problem.training_sample(x, y)
-        if problem.loss not in sample.losses:
+        with asked(problem, "training_instance", where):
+            instance = problem.training_instance(x, y)
+        if problem.loss not in instance.losses:
             name = getattr(problem.loss, "__name__", type(problem.loss).__name__)
             raise PluginError(
-                f"{type(problem).__name__}.loss is {name}, and {type(sample).__name__} does "
+                f"{type(problem).__name__}.loss is {name}, and {type(instance).__name__} does "
                 "not maximise with it: its answers would bound another objective. Leave loss as it "
-                "is, or have training_sample return a LabelledSample of your own that maximises "
-                "with it, and that declares it in losses"
+                "is, or have training_instance return a LabelledInstance of your own that "
+                "maximises with it, and that declares it in losses"
             )
-        return sample
+        return instance
 
 
 def _ready(X: Floats) -> Floats:

@@ -145,7 +145,7 @@ class Oracle(Contract):
         return objective, checked_places(places, objective.n_samples), constraint
 
     def verified_each(self, Zs: Stack, price: float) -> tuple[Stack, float]:
-        """Samples side by side, at least one row each, of which each can be asked about."""
+        """Instances side by side, at least one row each, of which each can be asked about."""
         if not (isinstance(Zs, Stack) and Zs.is_sound):
             raise OracleError(f"the samples are {shown(Zs)}: give what Stack.of makes of arrays")
         refuse_no_samples(Zs.rows)
@@ -155,7 +155,7 @@ class Oracle(Contract):
             )
         if not all_within(Zs.rows, LARGEST_VALUE):
             for i, Z in enumerate(Zs.arrays()):
-                with about(nth("sample", i)):
+                with about(nth("instance", i)):
                     self.verified(TraceObjective(Z, shift=-price, gaps=True))
         return Zs, float(price)
 
@@ -185,12 +185,12 @@ class Oracle(Contract):
         return answer
 
     def ask_each(self, Zs: Stack, price: float) -> list[Argmax]:
-        """The answers of :meth:`maximize_each`, verified, one for each of the samples.
+        """The answers of :meth:`maximize_each`, verified, one for each of the instances.
 
         Raises
         ------
         OracleError, PluginError
-            As :meth:`ask`, with the number of the sample.
+            As :meth:`ask`, with the number of the instance.
         """
         with asked(self, "maximize_each"):
             answers = self.maximize_each(Zs, price)
@@ -278,7 +278,7 @@ class Oracle(Contract):
     @checked_by(verified_each)
     @hook
     def maximize_each(self, Zs: Stack, price: float) -> list[Argmax]:
-        """The answers for samples side by side, of which nothing is known, at a price >= 0."""
+        """The answers for instances side by side, of which nothing is known, at a price >= 0."""
         objectives = [TraceObjective(Z, shift=-price, gaps=True) for Z in Zs.arrays()]
         return [self.maximize(objective) for objective in objectives]
 

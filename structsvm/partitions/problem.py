@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.deferred import is_data
+from structsvm.data.instance import Instance
 from structsvm.data.reading import read_arrays
-from structsvm.data.sample import Sample
 from structsvm.partitions.comparison import usual_scores
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -20,7 +20,12 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.objective import NUMBERS, MetricObjective, Objective, loss_of
 from structsvm.partitions.oracle import Oracle, warn_of_rounding
-from structsvm.partitions.training_sample import Examples, LabelledSample, Loss, SearchedSample
+from structsvm.partitions.training_instance import (
+    Examples,
+    LabelledInstance,
+    Loss,
+    SearchedInstance,
+)
 from structsvm.partitions.traits import Traits
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number
@@ -39,20 +44,21 @@ class PartitionProblem(Contract):
     >>> from dataclasses import dataclass
     >>> import numpy as np
     >>> from structsvm.oracles import SequentialOracle
-    >>> from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem, Sample, Traits
+    >>> from structsvm.partitions import EquivalenceMatrix, Instance, Metric, PartitionProblem
+    >>> from structsvm.partitions import Traits
     >>> @dataclass(frozen=True)
     ... class Segments(PartitionProblem):
     ...     @property
     ...     def traits(self):
     ...         return Traits(contiguous=True)
     ...
-    ...     def decoder(self, sample):
+    ...     def decoder(self, instance):
     ...         return SequentialOracle()
     ...
-    ...     def encode(self, y, sample):
+    ...     def encode(self, y, instance):
     ...         return EquivalenceMatrix.from_breakpoints(y)
-    >>> sample = Sample(np.array([[0.0], [0.0], [4.0]]))
-    >>> Segments().partition(sample, Metric(np.eye(1), price=1.0)).breakpoints
+    >>> instance = Instance(np.array([[0.0], [0.0], [4.0]]))
+    >>> Segments().partition(instance, Metric(np.eye(1), price=1.0)).breakpoints
     [2, 3]
     """
 
@@ -65,23 +71,23 @@ class PartitionProblem(Contract):
 
     @promises(Oracle)
     @abstractmethod
-    def decoder(self, sample: Sample) -> Oracle:
-        """Maximises ``Tr(A M)`` over the partitions of a sample: prediction, and learning."""
+    def decoder(self, instance: Instance) -> Oracle:
+        """Maximises ``Tr(A M)`` over the partitions of an instance: prediction, and learning."""
 
     @abstractmethod
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+    def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
         """Labels as users write them to an equivalence matrix; raises DataError."""
 
     @hook
-    def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
+    def decode(self, M: EquivalenceMatrix, instance: Instance) -> NDArray[Any]:
         """A partition to labels as users write them: one for each item by default, (T,)."""
         return np.array(M.labels)
 
     @hook
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
-    ) -> tuple[list[Sample], list[str] | None]:
-        """Samples as users hold them, (T, P) each, checked, and the names of their features."""
+    ) -> tuple[list[Instance], list[str] | None]:
+        """Instances as users hold them, (T, P) each, checked, and the names of their features."""
         return read_arrays(Xs, feature_names, n_features, self.traits.words)
 
     @property
@@ -89,15 +95,15 @@ class PartitionProblem(Contract):
     def loss(self) -> Loss:
         """Cost of predicting one partition when another is true: ``|M - M_i|_F^2`` by default.
 
-        Another one needs a :meth:`training_sample` that declares it in ``losses``. Prices, scores
+        Another one needs a :meth:`training_instance` that declares it in ``losses``. Prices, scores
         and selection use it, too.
         """
         return partition_loss
 
-    @promises(LabelledSample)
-    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
-        """A training sample in the units of learning, ready for separation."""
-        return SearchedSample(sample.data, truth, self.decoder(sample))
+    @promises(LabelledInstance)
+    def training_instance(self, instance: Instance, truth: EquivalenceMatrix) -> LabelledInstance:
+        """A training instance in the units of learning, ready for separation."""
+        return SearchedInstance(instance.data, truth, self.decoder(instance))
 
     @promises(Objective)
     def objective(self, metric: str, n_features: int) -> Objective:
@@ -114,7 +120,7 @@ class PartitionProblem(Contract):
 
     @promises(Calibration)
     def calibrate(self, factor: Floats, data: Examples) -> Calibration:
-        """The price of a cluster that suits the labels of samples in the metric ``L L^T``.
+        """The price of a cluster that suits the labels of instances in the metric ``L L^T``.
 
         By default they are decoded for every penalty of a geometric grid.
         """
@@ -126,21 +132,21 @@ class PartitionProblem(Contract):
     def closed_form(self, name: str, data: Examples) -> Floats | None:
         """A metric that needs no learning, ``L`` (P, r), by name; None for none.
 
-        "untrained" sees samples alone, and is the identity by default.
+        "untrained" sees instances alone, and is the identity by default.
         """
-        return np.eye(data.samples[0].n_features) if name == "untrained" else None
+        return np.eye(data.instances[0].n_features) if name == "untrained" else None
 
     @promises(EquivalenceMatrix)
     def partition(
         self,
-        sample: Sample,
+        instance: Instance,
         metric: Metric,
         n_clusters: int | None = None,
         constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
-        """The best partition of a sample into ``n_clusters``, or as many as the price allows."""
-        objective = metric.objective(sample, n_clusters)
-        answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
+        """The best partition of an instance into ``n_clusters``, or as many as the price allows."""
+        objective = metric.objective(instance, n_clusters)
+        answer = self.decoder(instance).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
             warn_of_rounding(answer, -objective.shift)
         return answer.y
@@ -161,28 +167,28 @@ class PartitionProblem(Contract):
         return usual_scores(self, truth, guess, tolerance)
 
 
-def read_samples(
+def read_instances(
     problem: PartitionProblem, Xs: Any, names: Sequence[str] | None, n_features: int | None
-) -> tuple[list[Sample], list[str] | None]:
-    """Read samples, and check that learning can use what the problem returned."""
+) -> tuple[list[Instance], list[str] | None]:
+    """Read instances, and check that learning can use what the problem returned."""
     with asked(problem, "read"):
         found: Any = problem.read(Xs, names, n_features)
     fits = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list)
-    for sample in found[0] if fits else ():
-        fits = fits and isinstance(sample, Sample) and is_data(sample.data)
+    for instance in found[0] if fits else ():
+        fits = fits and isinstance(instance, Instance) and is_data(instance.data)
     if not fits:
-        wanted = "a list of Sample(X, side), X of float64, and the names of the features or None"
+        wanted = "a list of Instance(X, side), X of float64, and the names of the features or None"
         raise_wrong(problem, "read", found, wanted)
-    read: tuple[list[Sample], list[str] | None] = found
+    read: tuple[list[Instance], list[str] | None] = found
     return read
 
 
-def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:
-    return not problem.traits.contiguous and all(sample.side is None for sample in samples)
+def has_rows(problem: PartitionProblem, instances: Sequence[Instance]) -> bool:
+    return not problem.traits.contiguous and all(instance.side is None for instance in instances)
 
 
-def count_of_truth(problem: PartitionProblem, sample: Sample, truth: Any) -> int | None:
+def count_of_truth(problem: PartitionProblem, instance: Instance, truth: Any) -> int | None:
     """The true number of clusters, to partition with; None where the oracle takes no number."""
-    if problem.traits.convex and "n_clusters" not in problem.decoder(sample).takes:
+    if problem.traits.convex and "n_clusters" not in problem.decoder(instance).takes:
         return None
     return int(truth.n_clusters)

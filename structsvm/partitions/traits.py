@@ -28,7 +28,7 @@ class Traits:
     """
 
     words: Words = RECORDINGS
-    """Nouns for samples and clusters in messages."""
+    """Nouns for instances and clusters in messages."""
     contiguous: bool = False
     """Whether clusters are segments of consecutive samples, so that there are breakpoints."""
     given_k: bool = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.learner.learner import Learner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import matched_labels
@@ -66,9 +66,9 @@ def plot_clusters(
     >>> axes.has_data()
     True
     """
-    _, sample, truth, K = drawable(learner, X, y, n_clusters, in_order=False)
-    (partition,) = learner.predict_partitions([sample], K)
-    sides, points, matched, titles = clusters_in_directions(learner, sample, partition, truth, y)
+    _, instance, truth, K = drawable(learner, X, y, n_clusters, in_order=False)
+    (partition,) = learner.predict_partitions([instance], K)
+    sides, points, matched, titles = clusters_in_directions(learner, instance, partition, truth, y)
 
     ax = style.plain(style.new_axes(ax, width=6.4, height=4.8))
     colors = style.mark_colors()
@@ -113,14 +113,14 @@ def _listed(titles: Sequence[str], matched: Ints) -> list[int]:
 
 
 def clusters_in_directions(
-    learner: Learner, sample: Sample, partition: EquivalenceMatrix, truth: Any, y: Any
+    learner: Learner, instance: Instance, partition: EquivalenceMatrix, truth: Any, y: Any
 ) -> tuple[list[str], Floats, Ints, list[str]]:
     """Directions, each item's place in two (T, 2) and true cluster's match (T,), and names."""
     sides, directions = heaviest_directions(learner, 2)
-    places = np.column_stack([sample.X @ directions.T, np.zeros(partition.n_samples)])[:, :2]
+    places = np.column_stack([instance.X @ directions.T, np.zeros(partition.n_samples)])[:, :2]
     matched = partition.labels if truth is None else matched_labels(truth, partition)
     names = [f"cluster {k}" for k in range(max(partition.n_clusters, int(matched.max()) + 1))]
-    labels = None if y is None else sample.item_labels(y)
+    labels = None if y is None else instance.item_labels(y)
     labels = np.asarray(labels, dtype=object)
     if truth is not None and labels.shape == matched.shape:
         for k, first in zip(*np.unique(matched, return_index=True), strict=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from structsvm.data.per_sample import Counts, asked_counts
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
+from structsvm.data.per_instance import Counts, asked_counts
 from structsvm.data.words import IMAGES
 from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import fitted_learner
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def traces(
-    learner: Learner, measured: Sample, prepared: Sample, n: int
+    learner: Learner, measured: Instance, prepared: Instance, n: int
 ) -> tuple[list[str], list[Floats]]:
     """Names and values of columns as measured, and of directions, unless these are columns."""
     columns = column_names(learner)
@@ -39,14 +39,14 @@ def traces(
 
 def drawable(
     learner: Learner, X: Any, y: Any, n_clusters: Any, *, in_order: bool
-) -> tuple[Sample, Sample, EquivalenceMatrix | None, Counts]:
+) -> tuple[Instance, Instance, EquivalenceMatrix | None, Counts]:
     """A sample as measured and as the metric sees it, its truth, and how many parts are found."""
     picture = "plot_segmentation" if in_order else "plot_clusters"
     fitted_learner(learner, picture)
-    (sample,) = as_measured(learner, [X])
+    (instance,) = as_measured(learner, [X])
     traits = learner.problem_.traits
     other = ""
-    if words_of(learner.problem_, [sample]) is IMAGES:
+    if words_of(learner.problem_, [instance]) is IMAGES:
         other = "images: plot_cut draws an image with its parts"
     elif in_order and not traits.contiguous:
         one = traits.words.whole
@@ -54,7 +54,7 @@ def drawable(
         other = f"{one}s, whose {part}s are in no order: plot_clusters draws a {one}"
     if other:
         raise SettingsError(f"{picture} does not draw {other}")
-    seen = learner.inputs_([sample])
+    seen = learner.inputs_([instance])
     truths = None if y is None else encode(learner, seen, [y])
     truth = None if truths is None else partition_of(truths[0])
-    return sample, seen[0], truth, asked_counts(n_clusters, truths)
+    return instance, seen[0], truth, asked_counts(n_clusters, truths)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.per_sample import asked_counts
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
+from structsvm.data.per_instance import asked_counts
 from structsvm.data.words import Words
 from structsvm.diagnosis.diagnose import diagnosis_of
 from structsvm.diagnosis.examined import Examined
@@ -51,9 +51,9 @@ class HeldOut:
     @cached_property
     def diagnosis(self) -> Diagnosis:
         evaluation = self.evaluation
-        names = [row.name for row in self.evaluation.samples]
-        of_samples = (evaluation.measured, evaluation.labels, None, names, evaluation.prepared)
-        return diagnosis_of(self.learner, Examined(self.learner, *of_samples))
+        names = [row.name for row in self.evaluation.instances]
+        of_instances = (evaluation.measured, evaluation.labels, None, names, evaluation.prepared)
+        return diagnosis_of(self.learner, Examined(self.learner, *of_instances))
 
     @classmethod
     def of(
@@ -71,16 +71,18 @@ class HeldOut:
             with without_warnings(DataWarning, beginning="the model was learned from"):  # a note
                 found = evaluate(learner, Xs, ys, **given)
         changes: list[list[dict[str, Any]]] = []
-        samples = found.prepared
+        instances = found.prepared
         guesses = found.guesses["learned"]
-        work = sum(x.n_samples * (M.n_clusters - 1) for x, M in zip(samples, guesses, strict=True))
+        work = sum(
+            x.n_samples * (M.n_clusters - 1) for x, M in zip(instances, guesses, strict=True)
+        )
         sure = learner.problem_.traits.contiguous and learner.model_.has_margins
         if sure and work <= MARGINS:
             K = asked_counts(given.get("n_clusters"), found.truths)
             # Warnings were given when they were partitioned; margins are of exact oracles alone.
             with without_warnings(DataWarning), suppress(DataError):
-                changes = learner.predict_segments(samples, K, level=_level_of(learner))
-        images = _images(Form.given_to(learner, Xs).samples, found.measured)
+                changes = learner.predict_segments(instances, K, level=_level_of(learner))
+        images = _images(Form.given_to(learner, Xs).instances, found.measured)
         if not images:  # a graph may have been made of one
             terms = learner.problem_.traits.words
             evidence = replace(found.verdict.evidence, words=terms)
@@ -94,10 +96,10 @@ def _level_of(learner: Learner) -> float | None:
     return None if rates is None or rates.levels is None else LEVEL
 
 
-def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:
+def _images(Xs: Any, instances: Sequence[Instance]) -> list[NDArray[Any]]:
     """The images the samples were made of; none where some are graphs already."""
-    if any(getattr(sample.side, "regions", None) is None for sample in samples):
+    if any(getattr(instance.side, "regions", None) is None for instance in instances):
         return []
     images = [pixels_of(x) if is_picture(x) else np.asarray(x) for x in as_list(Xs)]
-    pairs = zip(images, samples, strict=True)
+    pairs = zip(images, instances, strict=True)
     return images if all(x.shape[:2] == s.side.regions.shape for x, s in pairs) else []

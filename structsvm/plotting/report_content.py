@@ -55,7 +55,7 @@ def content(held_out: HeldOut) -> dict[str, Any]:
                     "scores": {name: dict(scores) for name, scores in scored.scores.items()},
                     **each[i],
                 }
-                for i, scored in enumerate(evaluation.samples)
+                for i, scored in enumerate(evaluation.instances)
             ],
         }
     )
@@ -123,7 +123,7 @@ def support_of(learner: Learner) -> dict[str, Any] | None:
     total = sum(labelling.multiplier for labelling in support)
     figures = []
     for labelling in shown:
-        i = labelling.sample
+        i = labelling.instance
         pair = {"true": labelling.truth, "wrong": labelling.labelling}
         called = names[i] if names and i is not None else f"Training {terms.whole} {i}"
         parts = counted(labelling.labelling.n_clusters, terms.part)

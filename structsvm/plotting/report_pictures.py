@@ -51,7 +51,7 @@ def pictures_of(held_out: HeldOut) -> dict[str, Any]:
     else:
         kind, draw = "tables", _points
         views = [("predicted", f"predicted {part}"), ("true", f"true {part}")]
-    each = [draw(held_out, i) for i in range(len(held_out.evaluation.samples))]
+    each = [draw(held_out, i) for i in range(len(held_out.evaluation.instances))]
     return {"kind": kind, "views": views, "states": marks, "each": each}
 
 
@@ -61,7 +61,7 @@ def _states(held_out: HeldOut) -> States:
     learned = state_marks(held_out.learner)
     if not evaluation.states:
         return {}, [], None
-    sizes = [sample.n_samples for sample in evaluation.prepared]
+    sizes = [instance.n_samples for instance in evaluation.prepared]
     truths = read_names(evaluation.labels, sizes, held_out.words.whole)
     labels = chain(*evaluation.states.values(), truths or ())
     seen = set(chain.from_iterable(y.tolist() for y in labels))
@@ -80,11 +80,11 @@ def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
     """Traces, segment ends and states."""
     (number_of, _, true_names) = states
     evaluation = held_out.evaluation
-    sample = evaluation.prepared[i]
+    instance = evaluation.prepared[i]
     truth = evaluation.truths[i]
     labels = np.asarray(evaluation.labels[i])
     bins = int(np.clip(VALUES / (4 * TRACES * len(evaluation.prepared)), *BINS))
-    columns = zip(*traces(held_out.learner, evaluation.measured[i], sample, TRACES), strict=True)
+    columns = zip(*traces(held_out.learner, evaluation.measured[i], instance, TRACES), strict=True)
     ends = {"true": truth.breakpoints}
     ends |= {name: Ms[i].breakpoints for name, Ms in evaluation.guesses.items()}
     named = {name: each[i] for name, each in evaluation.states.items()}
@@ -94,7 +94,7 @@ def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
     segments = held_out.changes[i] if held_out.changes else ()
     is_labelled = labels.size == truth.n_samples
     return {
-        "T": sample.n_samples,
+        "T": instance.n_samples,
         "traces": [{"name": name, **envelope(values, bins)} for name, values in columns],
         "ends": ends,
         "states": numbers,
@@ -135,11 +135,11 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
 def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
     """Items in the two heaviest directions: place, clusters, number of the item; their names."""
     evaluation = held_out.evaluation
-    sample = held_out.evaluation.prepared[i]
+    instance = held_out.evaluation.prepared[i]
     truth = partition_of(evaluation.truths[i])
     guess = evaluation.guesses["learned"][i]
-    T = sample.n_samples
-    about = (sample, guess, truth, evaluation.labels[i])
+    T = instance.n_samples
+    about = (instance, guess, truth, evaluation.labels[i])
     _, places, true, names = clusters_in_directions(held_out.learner, *about)
     wrong = np.asarray(guess.labels != true)
     numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
@@ -152,7 +152,7 @@ def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
 def _image(held_out: HeldOut, i: int) -> dict[str, Any]:
     """An image with its true parts and those of each metric."""
     evaluation = held_out.evaluation
-    sample = held_out.evaluation.prepared[i]
+    instance = held_out.evaluation.prepared[i]
     pixels = held_out.images[i]
     side = int(np.clip(DRAWN_SIDE[1] * np.sqrt(FULL / len(held_out.images)), *DRAWN_SIDE))
     decode = held_out.learner.problem_.decode
@@ -161,11 +161,11 @@ def _image(held_out: HeldOut, i: int) -> dict[str, Any]:
     if isinstance(truth, NodeLabels) and truth.pixels is not None:
         true: NDArray[Any] = truth.pixels.reshape(shape)
     else:
-        true = decode(partition_of(truth), sample)
+        true = decode(partition_of(truth), instance)
     # One map at a time: those of a photograph are large.
     cuts = {"photo": _drawn(pixels, None, side), "true": _drawn(pixels, true, side)}
     for name, guesses in evaluation.guesses.items():
-        cuts[name] = _drawn(pixels, decode(guesses[i], sample), side)
+        cuts[name] = _drawn(pixels, decode(guesses[i], instance), side)
     return {"T": int(np.prod(shape)), "size": list(shape), "cuts": cuts}
 
 

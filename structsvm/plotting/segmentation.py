@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.per_sample import Counts
+from structsvm.data.instance import Instance
+from structsvm.data.per_instance import Counts
 from structsvm.data.rows import rows_in_time
-from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataWarning, without_warnings
 from structsvm.features.frames import read_names
@@ -107,15 +107,15 @@ def plot_segmentation(
     True
     """
     refuse_below(1, "n_traces", n_traces)
-    measured, sample, truth, K = drawable(learner, X, y, n_clusters, in_order=True)
-    names, values = traces(learner, measured, sample, n_traces)
-    strips = _strips(learner, measured, sample, truth, y, K)
+    measured, instance, truth, K = drawable(learner, X, y, n_clusters, in_order=True)
+    names, values = traces(learner, measured, instance, n_traces)
+    strips = _strips(learner, measured, instance, truth, y, K)
     marks = style.state_marks(learner)
     if times is None:
         times = rows_in_time(X, "the recording").axis
-    axis = None if times is None else time_axis(times, sample.n_samples)
-    edges = _drawn(axis.edges if axis else np.arange(sample.n_samples + 1) - 0.5)
-    places = _drawn(axis.values if axis else np.arange(sample.n_samples))
+    axis = None if times is None else time_axis(times, instance.n_samples)
+    edges = _drawn(axis.edges if axis else np.arange(instance.n_samples + 1) - 0.5)
+    places = _drawn(axis.values if axis else np.arange(instance.n_samples))
     labels = _in_lines(names) + [f"{s.name}\n{counted(len(s.ends), 'segment')}" for s in strips]
     sure = margins or level is not None
     if sure:
@@ -132,7 +132,7 @@ def plot_segmentation(
         ax.axvline(edges[change], color=style.text_color(), **line)
     if sure:
         with without_warnings(DataWarning):  # which were given when it was segmented
-            (segments,) = learner.predict_segments([sample], K, level=level)
+            (segments,) = learner.predict_segments([instance], K, level=level)
         _draw_ranges(ax, len(labels) - 1, segments, edges)
         _draw_sure(ax, len(labels) - 1, segments[1:], edges)
     ax.set_yticks(range(len(labels)), labels)
@@ -148,8 +148,8 @@ def plot_segmentation(
 
 def _strips(
     learner: Learner,
-    measured: Sample,
-    sample: Sample,
+    measured: Instance,
+    instance: Instance,
     truth: EquivalenceMatrix | None,
     y: Any,
     K: Counts,
@@ -169,14 +169,16 @@ def _strips(
         named = None if classes is None else read_names([y], [truth.n_samples], whole)
         own = labels if labels.size == truth.n_samples else None
         add("true", truth, style.text_color(), named, own)
-    partitions, _ = partition_all(learner, [sample], K, {})
-    add("learned", partitions[0].partition, style.LEARNED, names_in(partitions, [sample], classes))
+    partitions, _ = partition_all(learner, [instance], K, {})
+    add(
+        "learned", partitions[0].partition, style.LEARNED, names_in(partitions, [instance], classes)
+    )
     untrained = learner.baselines_.get("untrained")
     if untrained is not None:
         same = untrained.inputs_ is learner.inputs_ or learner.sees is not None
-        seen = [sample] if same else untrained.inputs_([measured])
+        seen = [instance] if same else untrained.inputs_([measured])
         partitions, _ = partition_all(untrained, seen, K, {})
-        named = names_in(partitions, [sample], classes) if learner.sees is not None else None
+        named = names_in(partitions, [instance], classes) if learner.sees is not None else None
         add("untrained", partitions[0].partition, style.UNTRAINED, named)
     return strips
 

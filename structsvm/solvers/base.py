@@ -93,7 +93,7 @@ class Solver(ABC):
             A file for the state of the run: written now and then, at the end, and when an oracle
             fails; if it is there, the run goes on from it. The stopping rule may be another then.
         memory : Memory, optional
-            Of runs on the same samples with other regularizers, for convex risks.
+            Of runs on the same instances with other regularizers, for convex risks.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Solver(ABC):
         CheckpointError
             When ``resume`` is of other data or settings, or damaged, or another run is on it.
         MasterError, OracleError, PluginError
-            When the first restricted problem or a sample has no answer.
+            When the first restricted problem or an instance has no answer.
         """
         run: AnyRun
         checkpoint = None

@@ -34,7 +34,7 @@ class AnyRun:
 
     certificate: Certificate
     stopping: Stopping
-    n_samples: int
+    n_instances: int
     """Number of functions that oracles know."""
     parts: Sequence[Any]
     """Parts of the data, which the workers of a backend hold."""
@@ -72,7 +72,7 @@ class AnyRun:
         """The seconds left for so many more oracle calls, of which the first N are always made."""
         stopping = self.stopping
         seconds = self.certificate.seconds
-        if self.oracle_calls < self.n_samples:
+        if self.oracle_calls < self.n_instances:
             return np.inf
         if seconds > stopping.max_seconds:
             raise BudgetSpentError(Status.MAX_SECONDS)
@@ -106,9 +106,9 @@ class CutRun(AnyRun, ABC):
     saved: Mapping[str, NDArray[Any]] | None = None
     """State of an interrupted run, to go on from; None to begin."""
     cache: PlaneCache | None = None
-    """Planes of single samples, where a solver keeps some: those found go there."""
+    """Planes of single instances, where a solver keeps some: those found go there."""
     state: Mapping[str, NDArray[Any]] | None = None
-    """Where a solver begins: what was saved, or the end of another run on the same samples."""
+    """Where a solver begins: what was saved, or the end of another run on the same instances."""
 
     @property
     @abstractmethod

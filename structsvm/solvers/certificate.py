@@ -101,7 +101,7 @@ class Certificate:
         """Take note of what the answers certify, and of one that is worse than the truth."""
         self.quality = weakest((self.quality, evaluation.quality))
         if evaluation.caught is not None:
-            self._catch(f"sample {evaluation.caught}: a labelling worse than the true one")
+            self._catch(f"instance {evaluation.caught}: a labelling worse than the true one")
 
     def _catch(self, what: str) -> None:
         """Treat all oracles as heuristic from now on: one has claimed a maximum that is none."""
@@ -140,7 +140,7 @@ class Certificate:
         slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING_OF_SUMS * size
         worse = (known > losses + slips).nonzero()[0]
         if worse.size and self.quality is not Quality.HEURISTIC:
-            whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
+            whose = f"instance {worse[0]}" if losses.size > 1 else "the instances taken together"
             self._catch(f"{whose}: a labelling worse than one found before or since")
 
     def pay(self, paid: float) -> None:

@@ -130,7 +130,7 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
     settings = [value for name, value in vars(solver).items() if name != "stopping"]
     named: dict[str, Any] = {"solver": [type(solver), *settings]}
     if isinstance(risk, CompositeRisk):
-        named["recordings"] = [risk.part([i]) for i in range(risk.n_samples)]
+        named["recordings"] = [risk.part([i]) for i in range(risk.n_instances)]
         named["regularizer"] = risk.regularizer
     else:
         named["recordings"] = list(risk.xs)

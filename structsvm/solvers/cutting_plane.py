@@ -44,13 +44,13 @@ class CuttingPlane(Solver):
     """Cutting planes: oracles give cuts, and a master gives the weight.
 
     Joachims, Finley and Yu (2009). The n-slack and the 1-slack method are the same one for two
-    groupings of the samples: a slack for each sample, or one for their sum.
+    groupings of the instances: a slack for each instance, or one for their sum.
 
     Parameters
     ----------
     stopping : Stopping
     slack : {"n", "one"}
-        "n" needs fewer oracle calls, "one" keeps the master small when samples are many.
+        "n" needs fewer oracle calls, "one" keeps the master small when instances are many.
     master : Master or str
         Or its name, "auto", "newton" or that of a solver of cvxpy.
     damping : float
@@ -71,11 +71,11 @@ class CuttingPlane(Solver):
         Size of the working set beyond which cuts are dropped or merged, however active; the
         certificate stays valid. None: what fits in 1 GB. At least two per slack.
     cached_planes : int
-        Planes kept of each sample with one slack, at most (and at most 128 MB of them). Known
+        Planes kept of each instance with one slack, at most (and at most 128 MB of them). Known
         labellings are tried before the oracles: while their planes violate the working set by a
         tenth of the gap, the master is solved again with those, N / 5 times in a round at most (at
         least once). The upper bound is left to the oracles. 0 for none. With a slack for each
-        sample those planes are cuts of the working set themselves, and none are kept.
+        instance those planes are cuts of the working set themselves, and none are kept.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class CuttingPlane(Solver):
     def check(self, risk: Risk | Outline) -> None:
         """Check that the risk is convex, and that ``max_cuts`` leaves two cuts for each slack."""
         require_convex(risk, "CuttingPlane")
-        n_groups = risk.n_samples if self.slack == "n" else 1
+        n_groups = risk.n_instances if self.slack == "n" else 1
         fits = self.max_cuts is None or self.max_cuts >= 2 * n_groups
         wanted = f"at least two per slack, {2 * n_groups} here (with slack='one', 2)"
         refuse_unless(fits, "max_cuts", wanted, self.max_cuts)
@@ -118,9 +118,9 @@ class CuttingPlane(Solver):
         assert isinstance(run, CutRun)
         groups = run.groups(self.slack)
         cuts = run.working_set(groups)
-        fits = CACHE_BYTES // (8 * run.n_samples * run.dim)
+        fits = CACHE_BYTES // (8 * run.n_instances * run.dim)
         n_cached = 0 if self.slack == "n" else min(self.cached_planes, fits)
-        cache = run.cache = PlaneCache(run.n_samples, n_cached, run.dim) if n_cached else None
+        cache = run.cache = PlaneCache(run.n_instances, n_cached, run.dim) if n_cached else None
         most = self.max_cuts or max(3 * cuts.n_groups, WORKING_SET_BYTES // (8 * run.dim))
         damping = self.damping
         omega = run.form
@@ -193,7 +193,7 @@ class CuttingPlane(Solver):
             request = Request(tol, self._near_the_best(run, tol), run.certificate.best)
             answer = run.restricted(master_from(self.master), cuts, request)
             gap = run.certificate.upper - run.certificate.lower
-            is_last = is_last or recalls == max(1, run.n_samples // CALLS_PER_MASTER)
+            is_last = is_last or recalls == max(1, run.n_instances // CALLS_PER_MASTER)
             if cache is None or is_last or not np.isfinite(gap):
                 return answer, recalls
             planes = cache.planes(answer.w).summed(groups)
@@ -229,7 +229,7 @@ def _followed(share: float, omega: Quadratic, planes: Planes, w: Floats) -> floa
 
     With one slack a few planes are all that is known of a sum of many maxima, and the master's
     weight jumps for as long as they do not hold it (Pessoa et al., 2018). With a slack for each
-    sample that gains nothing.
+    instance that gains nothing.
     """
     slope = omega.curvature * (planes.w - omega.center) + omega.linear + planes.slopes.sum(axis=0)
     rises = float(slope @ (w - planes.w)) > 0

@@ -139,7 +139,7 @@ class CCCP(Solver):
         shift = risk.penalty(w) - near.value(w, risk.space)
         stopping = replace(run.within_budget(self.inner.stopping), tol=precision)
         answer = replace(self.inner, stopping=stopping).solve(risk.model(w, near))
-        run.oracle_calls += answer.oracle_calls // risk.n_samples * risk.n_samples
+        run.oracle_calls += answer.oracle_calls // risk.n_instances * risk.n_instances
         if answer.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return answer, shift

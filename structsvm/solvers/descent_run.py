@@ -32,8 +32,8 @@ class Descent(AnyRun):
     def __init__(self, risk: CompositeRisk, stopping: Stopping) -> None:
         self.risk = risk
         self.stopping = stopping
-        self.n_samples = risk.n_samples
-        self.parts = [risk.part([i]) for i in range(risk.n_samples)]
+        self.n_instances = risk.n_instances
+        self.parts = [risk.part([i]) for i in range(risk.n_instances)]
         self.certificate = Certificate(floor=-np.inf)
         self.certificate.bound = "none: the objective is not convex"
         omega = risk.quadratic
@@ -48,11 +48,11 @@ class Descent(AnyRun):
         omega = self.omega
         if key not in self._seen:
             self.refuse_outside(w, self.risk.space)
-            self.seconds_left(self.n_samples)
+            self.seconds_left(self.n_instances)
             self._seen[key] = self._losses(w)
         if key not in self._counted:  # at a weight losses count once
             self._counted.add(key)
-            self.oracle_calls += self.n_samples
+            self.oracle_calls += self.n_instances
         losses, gradient = self._seen[key]
         objective = losses + self.risk.penalty(w)
         if not np.isfinite(self.certificate.null):
@@ -61,7 +61,7 @@ class Descent(AnyRun):
         return objective, gradient + omega.curvature * (w - omega.center) + omega.linear
 
     def _losses(self, w: Floats) -> tuple[float, Floats]:
-        """Summed over the samples in their order, wherever they are evaluated."""
+        """Summed over the instances in their order, wherever they are evaluated."""
         started = time.perf_counter()
         answers = self.session.map(_loss, w)
         self.oracle_seconds += time.perf_counter() - started
@@ -94,7 +94,7 @@ class Descent(AnyRun):
 
     def within_budget(self, stopping: Stopping) -> Stopping:
         """The stopping rule of a model, with no more seconds and calls than this run has left."""
-        seconds = max(self.seconds_left(self.n_samples), LEAST_SECONDS)
+        seconds = max(self.seconds_left(self.n_instances), LEAST_SECONDS)
         most = self.stopping.max_calls
         calls = stopping.max_calls
         if most is not None:

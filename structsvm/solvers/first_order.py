@@ -28,7 +28,7 @@ CACHED_PASSES = 5
 
 @dataclass(frozen=True)
 class BlockFrankWolfe(Solver):
-    """Block Frank-Wolfe: one oracle call for each step, for many samples and a moderate tolerance.
+    """Block Frank-Wolfe: one oracle call a step, for many instances and a moderate tolerance.
 
     Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), with the cached planes of Shah, Kolmogorov
     and Lampert (2015). It holds on any closed convex cone: the dual is ``-1/2 |Pi(u)|^2`` up to a
@@ -37,12 +37,12 @@ class BlockFrankWolfe(Solver):
     Parameters
     ----------
     stopping : Stopping
-        An iteration is one pass over the samples, N oracle calls; now and then N more evaluate the
-        objective.
+        An iteration is one pass over the instances, N oracle calls; now and then N more evaluate
+        the objective.
     cached_planes : int
-        Planes kept per sample, at most; 0 for none.
+        Planes kept per instance, at most; 0 for none.
     random_state : int
-        Seed of the order of the samples.
+        Seed of the order of the instances.
 
     Examples
     --------
@@ -67,16 +67,16 @@ class BlockFrankWolfe(Solver):
         """Ask every oracle once, step along cached planes, and bound the objective."""
         assert isinstance(run, Run)
         risk = run.risk
-        samples = np.arange(risk.n_samples)
+        instances = np.arange(risk.n_instances)
         dual = _Dual(risk, strongly_convex(risk, "BlockFrankWolfe"))
-        cache = PlaneCache(risk.n_samples, self.cached_planes, risk.space.dim)
+        cache = PlaneCache(risk.n_instances, self.cached_planes, risk.space.dim)
         iteration = 0
         if run.state is not None:
             dual.restore(run.state)
             cache.restore(run.state)
         if run.saved is None:
             run.cache = cache if self.cached_planes else None  # of the first calls alone
-            for cut in run.start(samples):
+            for cut in run.start(instances):
                 dual.step(cut.group, cut.intercept, cut.slope)
             run.cache = None
         else:
@@ -89,19 +89,19 @@ class BlockFrankWolfe(Solver):
             iteration += 1
             rng = np.random.default_rng((self.random_state, iteration))
             estimate = 0.0
-            for i in rng.permutation(samples):
+            for i in rng.permutation(instances):
                 intercept, slope = run.plane(i, dual.w)
                 cache.add(np.array([i]), np.array([intercept]), slope[None], [None])
                 estimate += dual.step(i, intercept, slope)
             for _ in range(CACHED_PASSES if self.cached_planes else 0):
-                for i in rng.permutation(samples):
+                for i in rng.permutation(instances):
                     dual.step(i, *cache.best(i, dual.w))
             dual.bound(run)
             room = run.certificate.null - run.certificate.lower
             if iteration % ITERATIONS_BETWEEN == 0 or estimate <= self.stopping.tol * room:
                 values = dual.offsets + dual.slopes @ dual.w
                 lower_values = np.maximum(values, cache.values(dual.w))
-                evaluation = run.evaluate(dual.w, samples, lower_values)
+                evaluation = run.evaluate(dual.w, instances, lower_values)
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
                 dual.bound(run)
@@ -109,14 +109,14 @@ class BlockFrankWolfe(Solver):
 
 
 class _Dual:
-    """A convex combination of planes for each sample, at first the null one, and its weight."""
+    """A convex combination of planes for each instance, at first the null one, and its weight."""
 
     def __init__(self, risk: RegularizedRisk, omega: Quadratic) -> None:
         self.space = risk.space
         self.curvature = omega.curvature
         self.target = omega.center - omega.linear / omega.curvature
-        self.slopes = np.zeros((risk.n_samples, risk.space.dim))
-        self.offsets = np.zeros(risk.n_samples)
+        self.slopes = np.zeros((risk.n_instances, risk.space.dim))
+        self.offsets = np.zeros(risk.n_instances)
         self.slope = np.zeros(risk.space.dim)
         self.w = self._weight()
 
@@ -135,7 +135,7 @@ class _Dual:
         run.bound_by(float(self.offsets.sum()), self.slope, size)
 
     def step(self, i: int, intercept: float, slope: Floats) -> float:
-        """Move sample ``i`` towards a plane, as far as is sure to pay; the gain in sight."""
+        """Move instance ``i`` towards a plane, as far as is sure to pay; the gain in sight."""
         away = slope - self.slopes[i]
         rise = intercept - self.offsets[i]
         gain = float(rise + away @ self.w)
@@ -187,7 +187,7 @@ class ProjectedSubgradient(Solver):
         risk = run.risk
         omega = strongly_convex(risk, "ProjectedSubgradient")
         target = omega.center - omega.linear / omega.curvature
-        whole = np.zeros(risk.n_samples, dtype=np.int64)
+        whole = np.zeros(risk.n_instances, dtype=np.int64)
         w = risk.space.project(target)
         average = w
         offset = 0.0

@@ -19,8 +19,9 @@ from structsvm.support.arrays import Bools, Floats, Ints
 class Planes(NamedTuple):
     """``intercepts + slopes @ w'``, lower bounds of the weighted hinge losses of groups.
 
-    The same container holds the planes of single samples on a worker, their sums over the samples
-    of a block, and the sums over all blocks, with which certificates and working sets go on.
+    The same container holds the planes of single instances on a worker, their sums over the
+    instances of a block, and the sums over all blocks, with which certificates and working sets go
+    on.
     """
 
     w: Floats
@@ -45,7 +46,7 @@ class Planes(NamedTuple):
     at_most: float = 0.0
     """The sum of the hinge losses is at most this, if the slacks of heuristic answers are true."""
     caught: int | None = None
-    """A sample whose oracle claimed that no labelling is better than one worse than the truth."""
+    """An instance whose oracle claimed that nothing is better than what is worse than the truth."""
     penalty: float = 0.0
     """Omega(w), once all groups are there."""
 
@@ -113,39 +114,39 @@ CACHED_ARRAYS = ("_intercepts", "_slopes", "_seen")
 
 
 class PlaneCache:
-    """The latest planes of every sample: labellings that are tried before an oracle is."""
+    """The latest planes of every instance: labellings that are tried before an oracle is."""
 
-    def __init__(self, n_samples: int, capacity: int, dim: int) -> None:
+    def __init__(self, n_instances: int, capacity: int, dim: int) -> None:
         self.capacity = capacity
-        self._intercepts: Floats = np.zeros((n_samples, capacity))
-        self._slopes: Floats = np.zeros((n_samples, capacity, dim))
-        self._seen: Ints = np.zeros(n_samples, dtype=np.int64)
-        self._labellings: list[list[Labellings]] = [[()] * capacity for _ in range(n_samples)]
+        self._intercepts: Floats = np.zeros((n_instances, capacity))
+        self._slopes: Floats = np.zeros((n_instances, capacity, dim))
+        self._seen: Ints = np.zeros(n_instances, dtype=np.int64)
+        self._labellings: list[list[Labellings]] = [[()] * capacity for _ in range(n_instances)]
 
     def __len__(self) -> int:
-        """Planes of all samples, the null ones not counted."""
+        """Planes of all instances, the null ones not counted."""
         return int(np.minimum(self._seen, self.capacity).sum())
 
     def add(
         self, which: Ints, intercepts: Floats, slopes: Floats, labellings: Sequence[Labellings]
     ) -> None:
-        """Keep planes of different samples that are new, in the place of the oldest of each."""
+        """Keep planes of different instances that are new, in the place of the oldest of each."""
         if self.capacity == 0:
             return
         is_kept = np.zeros(which.size, dtype=bool)
         rows, places = np.nonzero(self._intercepts[which] == intercepts[:, None])
         is_kept[rows[(self._slopes[which[rows], places] == slopes[rows]).all(axis=1)]] = True
         new = np.flatnonzero(~is_kept)
-        samples = which[new]
-        places = self._seen[samples] % self.capacity
-        self._intercepts[samples, places] = intercepts[new]
-        self._slopes[samples, places] = slopes[new]
-        self._seen[samples] += 1
-        for n, i, place in zip(new.tolist(), samples.tolist(), places.tolist(), strict=True):
+        instances = which[new]
+        places = self._seen[instances] % self.capacity
+        self._intercepts[instances, places] = intercepts[new]
+        self._slopes[instances, places] = slopes[new]
+        self._seen[instances] += 1
+        for n, i, place in zip(new.tolist(), instances.tolist(), places.tolist(), strict=True):
             self._labellings[i][place] = labellings[n]
 
     def best(self, i: int, w: Floats) -> tuple[float, Floats]:
-        """The plane of sample ``i`` that is largest at ``w``."""
+        """The plane of instance ``i`` that is largest at ``w``."""
         values = self._intercepts[i] + self._slopes[i] @ w
         if not values.max(initial=0.0) > 0:
             return 0.0, np.zeros_like(w)
@@ -153,11 +154,11 @@ class PlaneCache:
         return float(self._intercepts[i, k]), self._slopes[i, k]
 
     def values(self, w: Floats) -> Floats:
-        """The largest plane of each sample at ``w``, at least 0, (N,)."""
+        """The largest plane of each instance at ``w``, at least 0, (N,)."""
         return np.asarray(self._all_values(w).max(axis=1, initial=0.0))
 
     def planes(self, w: Floats) -> Planes:
-        """The plane of each sample that is largest at ``w``, the null one where none is above 0."""
+        """The largest plane of each instance at ``w``, the null one where none is above 0."""
         values = self._all_values(w)
         each = np.arange(len(values))
         places = values.argmax(axis=1)
@@ -172,7 +173,7 @@ class PlaneCache:
         return Planes(w, each, *columns, Quality.EXACT, 0.0, 0, labellings)
 
     def _all_values(self, w: Floats) -> Floats:
-        """Every plane of every sample at ``w``, (N, capacity)."""
+        """Every plane of every instance at ``w``, (N, capacity)."""
         n, capacity, dim = self._slopes.shape
         values = self._slopes.reshape(n * capacity, dim) @ w
         return np.asarray(self._intercepts + values.reshape(n, capacity))
@@ -193,7 +194,7 @@ class PlaneCache:
 class Memory:
     """The cuts and losses of a run, from which the next one starts.
 
-    Hinge losses, and so cuts, planes and their sums, depend on the samples alone. Along a path of
+    Hinge losses, and so cuts, planes and their sums, depend on the instances alone. Along a path of
     regularizers each run begins with the cuts of the one before and knows its best weight without
     calling an oracle. Every run has its own certificate, which is as good as without memory.
 
@@ -223,16 +224,16 @@ class Memory:
         Raises
         ------
         SettingsError
-            If it is of other samples or of another solver.
+            If it is of other instances or of another solver.
         """
-        samples = (risk.problem, risk.xs, risk.ys, risk.sample_weight)
+        data = (risk.problem, risk.xs, risk.ys, risk.sample_weight)
         settings = {name: value for name, value in vars(solver).items() if name != "stopping"}
         if self._owner is None:
-            self._owner = samples, type(solver), settings
-        risk_before, *setting = self._owner
-        same = all(a is b for a, b in zip(samples, risk_before, strict=True))
+            self._owner = data, type(solver), settings
+        data_before, *setting = self._owner
+        same = all(a is b for a, b in zip(data, data_before, strict=True))
         if not same or setting != [type(solver), settings]:
             raise SettingsError(
-                "this memory is of other samples or of another solver: begin with a new Memory()"
+                "this memory is of other instances or of another solver: begin with a new Memory()"
             )
         return self

@@ -50,7 +50,7 @@ class Run(CutRun):
         self, risk: RegularizedRisk, stopping: Stopping, memory: Memory | None = None
     ) -> None:
         self.risk, self.stopping = risk, stopping
-        self.n_samples = risk.n_samples
+        self.n_instances = risk.n_instances
         self.dim = risk.space.dim
         omega = risk.quadratic  # refuses a trace where it may be negative
         self.form = omega if risk.constraints is None else None
@@ -77,7 +77,7 @@ class Run(CutRun):
             self._starts = [risk.null + part * (risk.start - risk.null) for part in BACKTRACKS]
 
     def groups(self, slack: str) -> Ints:
-        each = np.arange(self.n_samples)
+        each = np.arange(self.n_instances)
         return each if slack == "n" else np.zeros_like(each)
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
@@ -218,16 +218,16 @@ class Run(CutRun):
         return planes
 
     def _called(self, w: Floats, groups: Ints) -> Planes:
-        """One plane for each group at ``w``; ``groups`` are those of the samples."""
+        """One plane for each group at ``w``; ``groups`` are those of the instances."""
         each = groups if self.cache is None else self.groups("n")
-        deadline = time.time() + self.seconds_left(self.n_samples)
+        deadline = time.time() + self.seconds_left(self.n_instances)
         started = time.perf_counter()
         answers = self.session.map_shares(separate_share, (w, each, deadline))
         self.oracle_seconds += time.perf_counter() - started
         of_blocks = [planes for planes in answers if planes is not None]
         calls = sum(planes.calls for planes in of_blocks)
         self.oracle_calls += calls
-        if calls < self.n_samples:
+        if calls < self.n_instances:
             raise BudgetSpentError(Status.MAX_SECONDS)
         evaluation = Planes.joined(of_blocks).summed()
         if self.cache is None:
@@ -236,14 +236,14 @@ class Run(CutRun):
         return evaluation.summed(groups)
 
     def plane(self, i: int, w: Floats) -> tuple[float, Floats]:
-        """Call the oracle of one sample, here: intercept and slope of its plane."""
+        """Call the oracle of one instance, here: intercept and slope of its plane."""
         self.seconds_left(1)
-        block = next(block for block in self.parts if i <= block.samples[-1])
-        j = i - block.samples[0]
+        block = next(block for block in self.parts if i <= block.instances[-1])
+        j = i - block.instances[0]
         started = time.perf_counter()
         answer = block.call("separate", i, read_only(w), block.xs[j], block.ys[j])
         self.oracle_seconds += time.perf_counter() - started
-        (plane,) = planes_of([[block.row(j, answer, w.size)]], w, np.arange(self.n_samples))
+        (plane,) = planes_of([[block.row(j, answer, w.size)]], w, np.arange(self.n_instances))
         self.oracle_calls += 1
         self.certificate.note_answers(plane)
         return float(plane.intercepts[0]), plane.slopes[0]

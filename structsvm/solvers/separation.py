@@ -1,4 +1,4 @@
-"""Blocks of samples, separated wherever they are, and checks of what problems answer."""
+"""Blocks of instances, separated wherever they are, and checks of what problems answer."""
 
 from __future__ import annotations
 
@@ -42,45 +42,45 @@ OTHER_WEIGHTS = (1.0, -1.0, 10.0, -10.0)
 """Sizes of the weights at which another labelling is looked for, where the first has no loss."""
 
 
-def refuse(problem: Problem, sample: int, said: str) -> NoReturn:
-    """Refuse what a method of a problem did with a sample."""
-    raise PluginError(nth("sample", sample) + f": {type(problem).__name__}.{said}")
+def refuse(problem: Problem, instance: int, said: str) -> NoReturn:
+    """Refuse what a method of a problem did with an instance."""
+    raise PluginError(nth("instance", instance) + f": {type(problem).__name__}.{said}")
 
 
-def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats) -> Separation:
-    """The answer about a sample, with which all that a problem promises is checked."""
-    where = nth("sample", sample)
-    with unchanged(problem, x, y, sample):
+def check_first_answer(problem: Problem, x: Any, y: Any, instance: int, w: Floats) -> Separation:
+    """The answer about an instance, with which all that a problem promises is checked."""
+    where = nth("instance", instance)
+    with unchanged(problem, x, y, instance):
         with asked(problem, "separate", where):
             answer = problem.separate(w, x, y)
-        check_separation(problem, answer, sample)
+        check_separation(problem, answer, instance)
         with asked(problem, "joint_feature", where):
-            phi = check_feature(problem, problem.joint_feature(x, answer.y), w.size, sample)
+            phi = check_feature(problem, problem.joint_feature(x, answer.y), w.size, instance)
             feature = phi.copy()
-            check_feature(problem, problem.joint_feature(x, y), w.size, sample)
+            check_feature(problem, problem.joint_feature(x, y), w.size, instance)
         if not np.array_equal(phi, feature, equal_nan=True):
             said = "joint_feature writes to an array that it returned before: return a new one"
-            refuse(problem, sample, f"{said} each time")
+            refuse(problem, instance, f"{said} each time")
         with asked(problem, "loss", where):
-            loss = check_loss(problem, problem.loss(y, answer.y), sample)
-            of_truth = check_loss(problem, problem.loss(y, y), sample)
+            loss = check_loss(problem, problem.loss(y, answer.y), instance)
+            of_truth = check_loss(problem, problem.loss(y, y), instance)
         if answer.feature is not None:
-            own = check_feature(problem, answer.feature, w.size, sample, GIVEN)
+            own = check_feature(problem, answer.feature, w.size, instance, GIVEN)
             size = max(float(np.abs(feature).max()), 1.0)
             if not np.allclose(own, feature, rtol=0.0, atol=SAME_FEATURE * size, equal_nan=True):
                 at = int(np.argmax(np.abs(own - feature)))
                 said = f"{GIVEN} {own[at]:.6g} where joint_feature gives its labelling"
                 said = f"{said} {feature[at]:.6g}: return what joint_feature does, or None"
-                refuse(problem, sample, said)
+                refuse(problem, instance, said)
         if abs(of_truth) > LOSS_ROUNDING * (1.0 + abs(loss)):
             said = f"loss(y, y) is {of_truth!r} for the true labelling y"
-            refuse(problem, sample, f"{said}: the truth must not cost anything")
+            refuse(problem, instance, f"{said}: the truth must not cost anything")
         if loss <= LOSS_ROUNDING and not problem.signed_losses:
-            _check_no_better(problem, x, y, answer, sample, w)
+            _check_no_better(problem, x, y, answer, instance, w)
     return answer
 
 
-def check_separation(problem: Problem, answer: object, sample: int) -> None:
+def check_separation(problem: Problem, answer: object, instance: int) -> None:
     """Check what ``separate`` returned."""
     if not isinstance(answer, Separation):
         returned = shown(answer)
@@ -90,33 +90,33 @@ def check_separation(problem: Problem, answer: object, sample: int) -> None:
         returned = f"the slack {answer.slack!r} and the quality {answer.quality!r}"
     said = f"separate returned {returned}: return Separation(y, slack, quality) with how far the"
     said += " maximum may exceed the value found, 0 or more, math.inf if that is not known, and a"
-    refuse(problem, sample, f"{said} Quality")
+    refuse(problem, instance, f"{said} Quality")
 
 
 def check_feature(
-    problem: Problem, phi: object, dim: int, sample: int, said: str = "joint_feature returned"
+    problem: Problem, phi: object, dim: int, instance: int, said: str = "joint_feature returned"
 ) -> Floats:
     """A joint feature in double precision, after a check that it is one vector of floats, (d,)."""
     if isinstance(phi, np.ndarray) and phi.shape == (dim,) and phi.dtype.kind == "f":
         return np.asarray(phi, dtype=np.float64)
     said = f"{said} {shown(phi)} where weight_space() has dimension {dim}"
-    refuse(problem, sample, f"{said}: return one vector of floats of shape ({dim},)")
+    refuse(problem, instance, f"{said}: return one vector of floats of shape ({dim},)")
 
 
-def check_loss(problem: Problem, loss: object, sample: int) -> float:
+def check_loss(problem: Problem, loss: object, instance: int) -> float:
     """A loss, after a check that it is one number, negative only where it may be."""
     if not isinstance(loss, ONE_NUMBER):
-        refuse(problem, sample, f"loss returned {shown(loss)}: return a float")
+        refuse(problem, instance, f"loss returned {shown(loss)}: return a float")
     if loss < -LOSS_ROUNDING and not problem.signed_losses:
-        refuse(problem, sample, f"loss returned {float(loss)!r}: a loss must not be negative")
+        refuse(problem, instance, f"loss returned {float(loss)!r}: a loss must not be negative")
     return float(loss)
 
 
 @contextmanager
-def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
-    """Refuse a problem that changes the sample or the labelling it was given in the meantime."""
+def unchanged(problem: Problem, x: Any, y: Any, instance: int) -> Iterator[None]:
+    """Refuse a problem that changes the instance or the labelling it was given in the meantime."""
     before = []
-    for what, value in (("sample", x), ("labelling", y)):
+    for what, value in (("instance", x), ("labelling", y)):
         with suppress(Exception):  # of what cannot be copied nothing can be said
             before.append((what, value, deepcopy(value)))
     yield
@@ -128,11 +128,11 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
         if attribute:
             said = f"{attribute} was changed while the {what} was separated"
         kept = f"{said}: copy before writing, and keep settings only"
-        raise PluginError(nth("sample", sample) + ": " + kept)
+        raise PluginError(nth("instance", instance) + ": " + kept)
 
 
 def _check_no_better(
-    problem: Problem, x: Any, y: Any, answer: Separation, sample: int, w: Floats
+    problem: Problem, x: Any, y: Any, answer: Separation, instance: int, w: Floats
 ) -> None:
     """Check that no labelling that is found at other weights is better than one without a loss."""
     space = problem.weight_space()
@@ -142,21 +142,21 @@ def _check_no_better(
             other = problem.separate(space.project(size * direction), x, y)
         except StructSVMError:  # no answer at a weight that learning may never come to
             continue
-        check_separation(problem, other, sample)
-        costs = [check_loss(problem, problem.loss(y, z), sample) for z in (answer.y, other.y)]
+        check_separation(problem, other, instance)
+        costs = [check_loss(problem, problem.loss(y, z), instance) for z in (answer.y, other.y)]
         scores = [float(w @ problem.joint_feature(x, z)) for z in (answer.y, other.y)]
         best, better = (cost + score for cost, score in zip(costs, scores, strict=True))
         rounding = SAME_FEATURE * (1.0 + sum(map(abs, (*costs, *scores))))
         if better > best + float(answer.slack) + rounding:
             refuse(
-                *(problem, sample),
+                *(problem, instance),
                 f"separate found a labelling with the loss {costs[0]:.6g} where another, found at "
                 f"another weight, is worth {better - best:.6g} more: maximise loss(y, y') + <w, "
                 "joint_feature(x, y')>, with a plus before the loss, or return Quality.HEURISTIC",
             )
 
 
-# ---- blocks of samples, which are separated wherever they are: what travels is small
+# ---- blocks of instances, which are separated wherever they are: what travels is small
 
 
 BELOW = 1e-6
@@ -169,25 +169,25 @@ NUMBERS_AT_ONCE = 10_000
 """Numbers of joint features that planes are made of at once, at least."""
 
 MOST_BYTES = 4096
-"""A labelling that takes more is not sent: what travels in a round does not grow with a sample."""
+"""A labelling that takes more is not sent: what travels in a round does not grow with T."""
 
 MOST_BLOCKS = 64
-"""Sums over samples are made of so many terms, however many workers there are."""
+"""Sums over instances are made of so many terms, however many workers there are."""
 
 Question = tuple[Floats, Ints, float]
-"""A weight, the group of every sample (N,), and the time after which no oracle is called."""
+"""A weight, the group of every instance (N,), and the time after which no oracle is called."""
 
 Row = tuple[int, Quality, float, Floats, Floats, float, float, Labellings]
-"""Of an answer: its sample, quality and weight; the joint features of the labelling found and of
+"""Of an answer: its instance, quality and weight; the joint features of the labelling found and of
 the true one, (d,); loss and weighted slack; the labelling itself."""
 
 
 @dataclass(eq=False)
 class Block:
-    """Neighbouring samples of a risk, and what it takes to make planes of answers about them."""
+    """Neighbouring instances of a risk, and what it takes to make planes of answers about them."""
 
     problem: Problem
-    samples: list[int]
+    instances: list[int]
     """Their numbers in the risk."""
     xs: Sequence[Any]
     ys: Sequence[Any]
@@ -199,34 +199,34 @@ class Block:
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def row(self, j: int, answer: Separation, dim: int) -> Row:
-        """Checked columns from which the plane of the ``j``-th sample is computed."""
-        sample = self.samples[j]
+        """Checked columns from which the plane of the ``j``-th instance is computed."""
+        instance = self.instances[j]
         problem = self.problem
-        check_separation(problem, answer, sample)
+        check_separation(problem, answer, instance)
         if answer.feature is None:
             phi = self.feature(j, answer.y, dim)
         else:
-            phi = check_feature(problem, answer.feature, dim, sample, GIVEN)
-        loss = check_loss(problem, self.call("loss", sample, self.ys[j], answer.y), sample)
+            phi = check_feature(problem, answer.feature, dim, instance, GIVEN)
+        loss = check_loss(problem, self.call("loss", instance, self.ys[j], answer.y), instance)
         omega = float(self.sample_weight[j])
         labellings = None
         slack = omega * answer.slack if omega > 0 else 0.0
         if self.keeps_labellings:
-            kept = self.call("kept", sample, answer.y)
+            kept = self.call("kept", instance, answer.y)
             if kept is not None and getattr(kept, "n_bytes", 0) <= MOST_BYTES:
-                labellings = ((sample, kept, loss, 1.0),)
-        return sample, answer.quality, omega, phi, self.truth(j, dim), loss, slack, labellings
+                labellings = ((instance, kept, loss, 1.0),)
+        return instance, answer.quality, omega, phi, self.truth(j, dim), loss, slack, labellings
 
-    def call(self, method: str, sample: int, *args: Any) -> Any:
+    def call(self, method: str, instance: int, *args: Any) -> Any:
         try:  # a context around every call takes longer than many a call
             return getattr(self.problem, method)(*args)
         except Exception as error:
-            raise_named(self.problem, method, nth("sample", sample), error)
+            raise_named(self.problem, method, nth("instance", instance), error)
 
     def feature(self, j: int, y: Any, dim: int) -> Floats:
-        sample = self.samples[j]
-        phi = self.call("joint_feature", sample, self.xs[j], y)
-        return check_feature(self.problem, phi, dim, sample)
+        instance = self.instances[j]
+        phi = self.call("joint_feature", instance, self.xs[j], y)
+        return check_feature(self.problem, phi, dim, instance)
 
     def truth(self, j: int, dim: int) -> Floats:
         truth = self._truths.get(j)
@@ -238,22 +238,22 @@ class Block:
 
 
 def blocks_of(risk: RegularizedRisk, keeps_labellings: bool = True) -> list[Block]:
-    """The samples of a risk in blocks, whose number depends on that of the samples alone."""
-    N = risk.n_samples
+    """The instances of a risk in blocks, whose number depends on that of the instances alone."""
+    N = risk.n_instances
     own = risk.is_model
     keeps_truths = N * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
     blocks = []
     for part in np.array_split(np.arange(N), min(N, MOST_BLOCKS)):
-        samples = part.tolist()
-        xs = [risk.xs[i] for i in samples]
-        ys = [risk.ys[i] for i in samples]
-        how = keeps_truths, keeps_labellings and not own, samples[0] == 0 and not own
-        blocks.append(Block(risk.problem, samples, xs, ys, risk.sample_weight[part], *how))
+        instances = part.tolist()
+        xs = [risk.xs[i] for i in instances]
+        ys = [risk.ys[i] for i in instances]
+        how = keeps_truths, keeps_labellings and not own, instances[0] == 0 and not own
+        blocks.append(Block(risk.problem, instances, xs, ys, risk.sample_weight[part], *how))
     return blocks
 
 
 def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes | None]:
-    """Separate all samples of some blocks of a risk: the planes of each block, one for each group.
+    """Separate all instances of some blocks of a risk: planes of each block, one for each group.
 
     None of a block for which there was no time.
     """
@@ -265,8 +265,10 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
     if first.checks_first and time.time() <= deadline:
         first.checks_first = False
         first_answer = [check_first_answer(problem, first.xs[0], first.ys[0], 0, w)]
-    samples = chain.from_iterable(zip(block.xs, block.ys, strict=True) for block in blocks)
-    answers = chain(first_answer, problem.separate_all(w, islice(samples, len(first_answer), None)))
+    instances = chain.from_iterable(zip(block.xs, block.ys, strict=True) for block in blocks)
+    answers = chain(
+        first_answer, problem.separate_all(w, islice(instances, len(first_answer), None))
+    )
     planes: list[Planes | None] = []
     waiting: list[list[Row]] = []
     for block in blocks:
@@ -275,7 +277,7 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
             try:
                 answer: Any = next(answers, None)
             except Exception as error:
-                raise_named(problem, "separate", nth("sample", block.samples[len(rows)]), error)
+                raise_named(problem, "separate", nth("instance", block.instances[len(rows)]), error)
             rows.append(block.row(len(rows), answer, w.size))
         if len(rows) < len(block.xs):
             break
@@ -291,7 +293,7 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
 
 
 def truth_size(block: Block, dim: int) -> Floats:
-    """``sum_i omega_i |phi(x_i, y_i)|`` over the samples of a block, (d,)."""
+    """``sum_i omega_i |phi(x_i, y_i)|`` over the instances of a block, (d,)."""
     total = np.zeros(dim)
     for j, omega in enumerate(block.sample_weight.tolist()):
         total += omega * np.abs(block.truth(j, dim))
@@ -303,7 +305,7 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
     rows = list(chain.from_iterable(blocks))
     if not rows:
         return []
-    samples, answered, weights, phis, truths, losses, slacks, kept = zip(*rows, strict=True)
+    instances, answered, weights, phis, truths, losses, slacks, kept = zip(*rows, strict=True)
     omega, phi, truth, slack = map(np.array, (weights, phis, truths, slacks))
     slopes = phi - truth
     slopes *= omega[:, None]
@@ -315,14 +317,14 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
     if not math.isfinite(values.sum()):
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         value = f"the labelling found has the value {values[at]}"
-        raise OracleError(nth("sample", samples[at]) + ": " + value)
+        raise OracleError(nth("instance", instances[at]) + ": " + value)
     qualities = list(answered)
     labellings = list(kept)
-    caught: list[int | None] = [None] * len(samples)
+    caught: list[int | None] = [None] * len(instances)
     for k in np.flatnonzero(values < 0).tolist():
         if values[k] + slack[k] < -BELOW * sizes[k]:
             qualities[k] = Quality.HEURISTIC
-            caught[k] = samples[k]
+            caught[k] = instances[k]
         slack[k] = max(0.0, values[k] + slack[k])
         slopes[k] = 0.0
         intercepts[k] = 0.0
@@ -338,7 +340,7 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
         some = slice(begin, end)
         columns = slopes[some], intercepts[some], values[some], slack[some]
         planes = Planes(
-            *(w, groups[list(samples[some])], *columns, weakest(qualities[some])),
+            *(w, groups[list(instances[some])], *columns, weakest(qualities[some])),
             size=sum(sizes[some].tolist()),
             calls=len(block),
             labellings=labellings[some],

@@ -49,6 +49,10 @@ def refuse_unstored(parameters: Mapping[str, Any]) -> None:
             )
 
 
+RENAMED = {("SupportLabelling", "sample"): "instance"}
+"""Fields that files may still have under an older name, by class and that name."""
+
+
 class Unstorable(TypeError):
     """A value that no file can hold, and where it is."""
 
@@ -158,7 +162,7 @@ class Codec:
 
     def _instance(self, name: str, packed: Mapping[str, Any]) -> Any:
         cls: Any = Unstored if name == "Unstored" else self._class_of(name)
-        state = {key: self.unpack(value) for key, value in packed.items()}
+        state = {RENAMED.get((name, key), key): self.unpack(packed[key]) for key in packed}
         if issubclass(cls, Enum):
             return cls[state["name"]]
         missing = [part for part in _always_there(cls, state) if part not in state]

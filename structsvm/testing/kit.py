@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataError, DataWarning, OracleError, without_warnings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.truths import check_truths
@@ -21,7 +21,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem, count_of_truth
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.partitions.training_sample import Examples, SearchedSample
+from structsvm.partitions.training_instance import Examples, SearchedInstance
 from structsvm.problem import CompositeRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.checks import shown
@@ -39,7 +39,7 @@ from structsvm.testing.separation import (
     check_separation,
     random_weights,
 )
-from structsvm.testing.small import neighbours, partition_of_items, tiny_sample
+from structsvm.testing.small import neighbours, partition_of_items, tiny_instance
 
 SIZES_ENUMERATED = (1, 2, 4, 6)
 """Numbers of items whose partitions are all looked at."""
@@ -48,14 +48,14 @@ INSTANCES = 40
 """Questions to the decoder of a few items."""
 
 SCALES_AND_REWARDS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
-"""Scales of the samples given and rewards of a cluster."""
+"""Scales of the instances given and rewards of a cluster."""
 
 PLANTS, MOST_PLANTED, PLANTED = 12, 50, 10.0
 """Partitions that are made the best answer, those with the smallest clusters, their most clusters,
 and how clearly they are."""
 
 MOST_MEMBERS = 150
-"""Partitions of a sample given that answers are compared with."""
+"""Partitions of an instance given that answers are compared with."""
 
 WEIGHTS, DIRECTIONS, STEP = 4, 3, 1e-5
 """Weights at which a gradient is compared with differences, directions at each, their length."""
@@ -73,8 +73,8 @@ class Report:
     enumerated: Mapping[int, int] = field(default_factory=dict)
     """Number of items to the number of partitions that the family has of them."""
     given: Sequence[int] = ()
-    """For each sample that was handed in the number of partitions that answers were compared with,
-    neighbours of the truth and of the answers."""
+    """For each instance that was handed in the number of partitions that answers were compared
+    with, neighbours of the truth and of the answers."""
 
     def __str__(self) -> str:
         """The report in a sentence."""
@@ -98,12 +98,12 @@ class Kit(Checked):
     rng: np.random.Generator
 
     def at(self, i: int) -> Self:
-        return replace(self, where=f"sample {i}")
+        return replace(self, where=f"instance {i}")
 
-    def is_member(self, M: EquivalenceMatrix, sample: Sample) -> bool:
+    def is_member(self, M: EquivalenceMatrix, instance: Instance) -> bool:
         """Whether a partition is one of the family: ``encode`` gives it back."""
         try:
-            return bool(self.plugin.encode(self.plugin.decode(M, sample), sample) == M)
+            return bool(self.plugin.encode(self.plugin.decode(M, instance), instance) == M)
         except DataError:
             return False
 
@@ -122,30 +122,30 @@ class Kit(Checked):
     def check_labels(self, data: TrainingSet) -> None:
         """Check that partitions become their labels again, and that other labels are refused."""
         own = type(self.plugin).read is not PartitionProblem.read
-        for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
-            labels = self._decoded(i, partition_of_items(truth), sample)
+        for i, (instance, truth) in enumerate(zip(data.instances, data.truths, strict=True)):
+            labels = self._decoded(i, partition_of_items(truth), instance)
             self.require(
                 isinstance(labels, np.ndarray)
-                and (own or labels.shape == (sample.n_samples,))
+                and (own or labels.shape == (instance.n_samples,))
                 and np.issubdtype(labels.dtype, np.integer),
                 f"decode returned {labels!r}: return one integer for each of the samples",
             )
-        sample = data.samples[0]
+        instance = data.instances[0]
         encode = self.plugin.encode
-        T = sample.n_samples
-        table = np.zeros((sample.n_samples, 2), int)
-        self.must_refuse("encode", f"a table of labels of {T} samples", encode, table, sample)
+        T = instance.n_samples
+        table = np.zeros((instance.n_samples, 2), int)
+        self.must_refuse("encode", f"a table of labels of {T} samples", encode, table, instance)
         more = np.full(T + 1, 0.5)
-        self.must_refuse("encode", f"{T + 1} labels of {T} samples", encode, more, sample)
+        self.must_refuse("encode", f"{T + 1} labels of {T} samples", encode, more, instance)
 
-    def _decoded(self, i: int, M: EquivalenceMatrix, sample: Sample) -> Any:
+    def _decoded(self, i: int, M: EquivalenceMatrix, instance: Instance) -> Any:
         """A partition as labels, which are read as the same partition."""
-        labels = self.at(i).call("decode", M, sample)
+        labels = self.at(i).call("decode", M, instance)
         self.require(
             not isinstance(labels, np.ndarray)
-            or partition_of_items(self.at(i).call("encode", labels, sample)) == M,
-            f"encode(decode(M)) is another partition than M, sample {i}: write labels that encode "
-            "reads",
+            or partition_of_items(self.at(i).call("encode", labels, instance)) == M,
+            f"encode(decode(M)) is another partition than M, instance {i}: write labels that "
+            "encode reads",
         )
         return labels
 
@@ -164,7 +164,7 @@ class Kit(Checked):
             )
 
     def check_weights(self, data: TrainingSet) -> None:
-        """Check that a weight of 2 counts as a sample that is there twice."""
+        """Check that a weight of 2 counts as an instance that is there twice."""
         problem = self.plugin
         few = list(range(min(len(data), 2)))
         spaces = []
@@ -181,11 +181,11 @@ class Kit(Checked):
         for what, one, other in zip(names, *spaces, strict=True):
             self.require(
                 (one is None) == (other is None) and np.isclose(one or 0.0, other or 0.0, 1e-6),
-                f"{what} is {one!r} with a weight of 2, and {other!r} with that sample twice",
+                f"{what} is {one!r} with a weight of 2, and {other!r} with that instance twice",
             )
 
     def check_risk(self, risk: Any, metric: str) -> None:
-        """Check loss-augmented inference on the samples that were passed."""
+        """Check loss-augmented inference on the instances that were passed."""
         if isinstance(risk, CompositeRisk):
             self._check_composite(risk)
             return
@@ -195,9 +195,9 @@ class Kit(Checked):
         )
         weights = random_weights(risk.problem, self.rng)
         for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
-            where = f"sample {i}, {metric} metric"
-            sample = Asked(risk.problem, self.name, where, x=x, y=y, number=i)
-            check_separation(sample, weights)
+            where = f"instance {i}, {metric} metric"
+            instance = Asked(risk.problem, self.name, where, x=x, y=y, number=i)
+            check_separation(instance, weights)
 
     def _check_composite(self, risk: CompositeRisk) -> None:
         """Gradient, parts and model of a risk, at its start and at weights inside the cone."""
@@ -235,7 +235,7 @@ class Kit(Checked):
                     (phi(x, labelling) - phi(x, y)) @ w
                 )
                 touching += omega * max(0.0, worth)
-            parts = sum(risk.part([i]).losses(w)[0] for i in range(risk.n_samples))
+            parts = sum(risk.part([i]).losses(w)[0] for i in range(risk.n_instances))
             copied = pickle.loads(pickle.dumps(risk)).losses(w)[0]
             for other, complaint in (
                 (parts, "the parts of the risk do not add up to it: part(which) is a sum of some"),
@@ -250,93 +250,95 @@ class Kit(Checked):
             "not that of the value returned with it",
         )
 
-    def check_training_samples(
-        self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
+    def check_training_instances(
+        self, instances: Sequence[Instance], truths: Sequence[EquivalenceMatrix]
     ) -> None:
-        """Check that training samples have the joint features of what they are made of."""
-        for i, (example, M) in enumerate(zip(samples, truths, strict=True)):
-            sample = self.at(i).call("training_sample", example, M)
-            y = sample.truth
+        """Check that training instances have the joint features of what they are made of."""
+        for i, (example, M) in enumerate(zip(instances, truths, strict=True)):
+            instance = self.at(i).call("training_instance", example, M)
+            y = instance.truth
             self.require(
                 y.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
-                f"sample {i} has another truth than it was given",
+                f"instance {i} has another truth than it was given",
             )
-            if not sample.usual_features:
-                squares = np.diag(sample.gram(y))
-                alike = np.allclose(sample.gram_diagonal(y), squares, atol=TERM_ROUNDING)
-                self.require(alike, f"gram_diagonal of sample {i} is not the diagonal of gram")
+            if not instance.usual_features:
+                squares = np.diag(instance.gram(y))
+                alike = np.allclose(instance.gram_diagonal(y), squares, atol=TERM_ROUNDING)
+                self.require(alike, f"gram_diagonal of instance {i} is not the diagonal of gram")
                 continue
             diagonal = M.gram_diagonal(example.X)
             scale = TERM_ROUNDING * (1.0 + float(np.abs(diagonal).max()))
-            fits = np.allclose(sample.gram_diagonal(y), diagonal, rtol=0, atol=scale)
+            fits = np.allclose(instance.gram_diagonal(y), diagonal, rtol=0, atol=scale)
             if not example.has_gaps:
-                fits &= np.allclose(sample.gram(y), M.gram(example.X), rtol=0, atol=scale)
+                fits &= np.allclose(instance.gram(y), M.gram(example.X), rtol=0, atol=scale)
             self.require(
                 fits,
-                f"gram of the truth of sample {i} is not X^T M X, or gram_diagonal not its "
+                f"gram of the truth of instance {i} is not X^T M X, or gram_diagonal not its "
                 "diagonal: joint features would be wrong",
             )
 
     def check_decoders(
-        self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
+        self, instances: Sequence[Instance], truths: Sequence[EquivalenceMatrix]
     ) -> Report:
-        """Decoders of few items against enumeration, those of samples given against neighbours."""
-        tiny = {T: x for T in SIZES_ENUMERATED if (x := tiny_sample(samples, T)) is not None}
+        """Decoders of few items against enumeration, those of what was given against neighbours."""
+        tiny = {T: x for T in SIZES_ENUMERATED if (x := tiny_instance(instances, T)) is not None}
         families = {T: self._family(x) for T, x in tiny.items()}
         for T, family in families.items():
             if family:
                 self._check_tiny(tiny[T], family)
         some = []
-        for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
-            oracles = [self.plugin.decoder(sample)]
-            learned = self.plugin.training_sample(sample, truth)
+        for i, (instance, truth) in enumerate(zip(instances, truths, strict=True)):
+            oracles = [self.plugin.decoder(instance)]
+            learned = self.plugin.training_instance(instance, truth)
             of_learned = getattr(learned, "oracle", oracles[0])
             if difference(oracles[0], of_learned) is not None:
                 oracles.append(of_learned)
-            where = f"sample {i} of {truth.n_samples} samples"
-            some.append(max(self._check_given(o, sample, truth, where) for o in oracles))
+            where = f"instance {i} of {truth.n_samples} samples"
+            some.append(max(self._check_given(o, instance, truth, where) for o in oracles))
         enumerated = {T: len(family) for T, family in families.items()}
         self.require(
             max(some) > 1 or max(enumerated.values(), default=0) > 1,
-            "nothing was compared, because the family has one single partition of every sample "
-            "that was looked at: give samples that can be partitioned in more than one way",
+            "nothing was compared, because the family has one single partition of every instance "
+            "that was looked at: give instances that can be partitioned in more than one way",
         )
         searched = {T: (self.plugin.decoder(tiny[T]), family) for T, family in families.items()}
         check_small(searched, INSTANCES, self.plugin.traits.contiguous, self.rng)
         return Report(enumerated, some)
 
-    def _family(self, sample: Sample) -> list[EquivalenceMatrix]:
+    def _family(self, instance: Instance) -> list[EquivalenceMatrix]:
         """Every partition of a few items that the problem has: those ``encode`` gives back."""
-        T = sample.n_samples
+        T = instance.n_samples
         contiguous = self.plugin.traits.contiguous
         possible = [EquivalenceMatrix.from_labels(r.astype(np.int64)) for r in all_partitions(T)]
-        members = [M for M in possible if self.is_member(M, sample)]
+        members = [M for M in possible if self.is_member(M, instance)]
         self.require(
             not contiguous or all(M.is_contiguous for M in members),
             "contiguous is True, but encode accepts clusters that are no segments: say False",
         )
         return members
 
-    def _check_tiny(self, items: Sample, family: list[EquivalenceMatrix]) -> None:
+    def _check_tiny(self, items: Instance, family: list[EquivalenceMatrix]) -> None:
         """Check loss-augmented inference against all partitions of a few items."""
         for scale in (0.3, 1.0, 3.0):
             truth = family[int(self.rng.integers(len(family)))]
             x = items.with_features(scale * self.rng.standard_normal(items.X.shape))
             objective = self.plugin.objective("diagonal", x.n_features)
             risk: Any = objective.risk(Examples([x], [truth]), SquaredNorm())
-            made = "" if x.side is None else ", as at makes them of a sample"
+            made = "" if x.side is None else ", as at makes them of an instance"
             where = f"{truth.n_samples} items{made}, truth {truth.labels}"
-            sample = Asked(risk.problem, self.name, where, x=risk.xs[0], y=risk.ys[0], number=0)
-            plain = replace(sample, x=SearchedSample(x.X, truth, self.plugin.decoder(x)), y=truth)
-            answer = sample.separate(risk.space.project(self.rng.standard_normal(risk.space.dim)))
+            instance = Asked(risk.problem, self.name, where, x=risk.xs[0], y=risk.ys[0], number=0)
+            plain = replace(
+                instance, x=SearchedInstance(x.X, truth, self.plugin.decoder(x)), y=truth
+            )
+            answer = instance.separate(risk.space.project(self.rng.standard_normal(risk.space.dim)))
             for M in family:
                 if not self.plugin.traits.given_k or M.n_clusters == truth.n_clusters:
-                    sample.compare(answer, plain.labelling(M, "which encode accepts"))
+                    instance.compare(answer, plain.labelling(M, "which encode accepts"))
 
     def _check_given(
-        self, oracle: Oracle, sample: Sample, truth: EquivalenceMatrix, where: str
+        self, oracle: Oracle, instance: Instance, truth: EquivalenceMatrix, where: str
     ) -> int:
-        """An oracle on a sample given: how many partitions its answers were compared with.
+        """An oracle on an instance given: how many partitions its answers were compared with.
 
         A family may have a scale, such as segments of eight samples or more, so that enumeration of
         a handful of samples compares nothing. So answers and their neighbours are compared with.
@@ -349,7 +351,7 @@ class Kit(Checked):
             answer = question.ask()
             if answer.y.is_partition:
                 question.require(
-                    self.is_member(answer.y, sample),
+                    self.is_member(answer.y, instance),
                     f"the answer, {in_short(answer.y)}, is no partition of this family: encode "
                     "refuses it, or makes another of decode(M)",
                 )
@@ -357,18 +359,18 @@ class Kit(Checked):
             answers.append((question, answer))
 
         for scale, shift in SCALES_AND_REWARDS:
-            ask(TraceObjective(scale * sample.X, shift=shift, gaps=True))
-            ask(TraceObjective(scale * sample.X, truth, 2.0, shift, gaps=True))
+            ask(TraceObjective(scale * instance.X, shift=shift, gaps=True))
+            ask(TraceObjective(scale * instance.X, truth, 2.0, shift, gaps=True))
         contiguous = self.plugin.traits.contiguous
         for M in list(members)[:4]:
             for constraint in constraints_of(M, oracle.takes, self.rng, contiguous):
-                ask(TraceObjective(sample.X, shift=-1.0, gaps=True), constraint)
-                ask(TraceObjective(sample.X, truth, 2.0, -1.0, gaps=True), constraint)
+                ask(TraceObjective(instance.X, shift=-1.0, gaps=True), constraint)
+                ask(TraceObjective(instance.X, truth, 2.0, -1.0, gaps=True), constraint)
         partitions = [M for M in members if M.is_partition]
         for other in chain.from_iterable(neighbours(M, self.rng) for M in partitions):
             if len(members) >= MOST_MEMBERS:
                 break
-            if other not in members and self.is_member(other, sample):
+            if other not in members and self.is_member(other, instance):
                 members[other] = None
         # The rows of M.factor() are as far apart as the clusters of M, so that M itself is the best
         # partition of them.
@@ -381,16 +383,16 @@ class Kit(Checked):
         return len(members)
 
     def check_predictions(self, data: TrainingSet, metric: Metric) -> None:
-        for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
-            K = count_of_truth(self.plugin, sample, truth)
-            M = self._predicted(i, sample, metric, K)
+        for i, (instance, truth) in enumerate(zip(data.instances, data.truths, strict=True)):
+            K = count_of_truth(self.plugin, instance, truth)
+            M = self._predicted(i, instance, metric, K)
             if metric.price is not None or metric.n_clusters is not None:
-                M = self._predicted(i, sample, metric, None)
+                M = self._predicted(i, instance, metric, None)
             if not self.plugin.traits.contiguous:
                 for constraint in constraints_of(
                     partition_of_items(truth), {"links"}, self.rng, False
                 ):
-                    self._predicted(i, sample, metric, K, constraint)
+                    self._predicted(i, instance, metric, K, constraint)
             scores = self.plugin.scores(truth, M, 5)
             self.require(
                 {"loss", "disagreement"} <= scores.keys()
@@ -402,7 +404,7 @@ class Kit(Checked):
     def _predicted(
         self,
         i: int,
-        sample: Sample,
+        instance: Instance,
         metric: Metric,
         K: int | None,
         constraint: Constraint = UNCONSTRAINED,
@@ -410,17 +412,17 @@ class Kit(Checked):
         """An answer of ``partition``, checked; None where the constraint is of no kind it takes."""
         try:
             with without_warnings(DataWarning):
-                M = self.at(i).call("partition", sample, metric, K, constraint)
-                again = self.at(i).call("partition", sample, metric, K, constraint)
+                M = self.at(i).call("partition", instance, metric, K, constraint)
+                again = self.at(i).call("partition", instance, metric, K, constraint)
         except OracleError:
             if constraint == UNCONSTRAINED:
                 raise
             return None
-        where = f"sample {i}, {constraint.with_clusters(K)}"
-        T = sample.n_samples
+        where = f"instance {i}, {constraint.with_clusters(K)}"
+        T = instance.n_samples
         self.require(M.n_samples == T, f"partition returned {shown(M)} of {T} items [{where}]")
         broken = constraint.with_clusters(K).violation(M)
         self.require(broken is None, f"partition breaks what was asked for: {broken} [{where}]")
         self.require(M == again, f"partition differs on a second call: seed it [{where}]")
-        self._decoded(i, M, sample)
+        self._decoded(i, M, instance)
         return M

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import LearningError, SettingsError
 from structsvm.masters.base import Cut, Master, Request, WorkingSet, acceptable
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.oracles.exhaustive import all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.training_sample import Examples
+from structsvm.partitions.training_instance import Examples
 from structsvm.problem import Outline, Regularized
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm
@@ -230,12 +230,12 @@ def check_solver(solver: Solver) -> None:
     checked = Checked.of(Solver, solver)
     rng = np.random.default_rng(0)
     objective = ChangePoint().objective("diagonal", 2)
-    samples = [
-        Sample(rng.standard_normal((len(y), 2)) + np.outer(y, [2.0, 0.0]))
+    instances = [
+        Instance(rng.standard_normal((len(y), 2)) + np.outer(y, [2.0, 0.0]))
         for y in LABELS_LEARNED_FROM
     ]
     truths = [EquivalenceMatrix.from_labels(np.array(y)) for y in LABELS_LEARNED_FROM]
-    risk: Any = objective.risk(Examples(samples, truths), SquaredNorm(0.1))
+    risk: Any = objective.risk(Examples(instances, truths), SquaredNorm(0.1))
     every = WorkingSet(len(truths), risk.space.dim)
     for i, (x, y, omega) in enumerate(zip(risk.xs, risk.ys, risk.sample_weight, strict=True)):
         truth = risk.problem.joint_feature(x, y)

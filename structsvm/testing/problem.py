@@ -1,4 +1,4 @@
-"""Does a problem keep its contract: inference, labels, training samples, oracles, predictions."""
+"""Does a problem keep its contract: inference, labels, training instances, oracles, predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import apply_to_samples
+from structsvm.data.instance import apply_to_instances
 from structsvm.errors import DataWarning, OracleError, without_warnings
 from structsvm.learner.fitting import FitState, Settings, untrained_of
 from structsvm.learner.metric_learner import MetricLearner
@@ -51,10 +51,10 @@ def check_problem(
     loss-augmented inference is worse than the truth or any labelling that is known, the answers are
     the same when asked again and after pickling, and nothing that is handed in is modified.
 
-    For a :class:`~structsvm.partitions.problem.PartitionProblem`: samples and labels are read as by
-    ``fit``, labels are decoded faithfully, training samples fit to what they are made of, and
+    For a :class:`~structsvm.partitions.problem.PartitionProblem`: instances and labels are read as
+    by ``fit``, labels are decoded faithfully, training instances fit to what they are made of, and
     answers are compared with all partitions of a few items that ``encode`` accepts, and on the
-    samples given with merges, splits and moves of answers. Where ``traits.convex`` is False,
+    instances given with merges, splits and moves of answers. Where ``traits.convex`` is False,
     ``partition`` has to keep numbers of clusters and links, the gradient is compared with
     differences, and the convex model has to touch the objective.
 
@@ -63,10 +63,12 @@ def check_problem(
     problem : Problem or PartitionProblem
         The problem to check.
     Xs, ys : sequences
-        A few labelled samples, as solvers get them or, for a PartitionProblem, as users hold them.
+        A few labelled instances, as solvers get them or, for a PartitionProblem, as users hold
+        them.
     labellings : callable, optional
-        For a Problem: takes a sample to all its labellings, so that small samples are best; or, of
-        two arguments, a sample and its label, where labels say what belongs to the sample.
+        For a Problem: takes an instance to all its labellings, so that small instances are best;
+        or, of two arguments, an instance and its label, where labels say what belongs to the
+        instance.
     exact_inference : bool
         For a Problem: whether ``predict`` finds the maximum, rather than something good.
 
@@ -89,24 +91,24 @@ def check_problem(
         return _check_partition_problem(problem, Xs, ys)
     checked = Checked.of(Problem, problem)
     fits = 0 < len(Xs) == len(ys)
-    checked.require(fits, f"give a label for each sample, got {len(ys)} for {len(Xs)}")
+    checked.require(fits, f"give a label for each instance, got {len(ys)} for {len(Xs)}")
     weights = random_weights(problem, np.random.default_rng(0))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
         family = None if labellings is None else list(_every(labellings, x, y))
         family_in_words = [(one, "one of labellings(x)") for one in family or ()]
-        sample = Asked(problem, checked.name, f"sample {i}", x=x, y=y, number=i, family=family)
-        sample.require_member(y, "the label given")
+        instance = Asked(problem, checked.name, f"instance {i}", x=x, y=y, number=i, family=family)
+        instance.require_member(y, "the label given")
         family_in_words += [
             (answer.labelling.y, "found by separate")
-            for answer in check_separation(sample, weights, family_in_words)
+            for answer in check_separation(instance, weights, family_in_words)
             if answer.separation.quality is not Quality.RELAXATION
         ]
-        check_inference(sample, weights, [(y, "the truth"), *family_in_words], exact_inference)
+        check_inference(instance, weights, [(y, "the truth"), *family_in_words], exact_inference)
     return Report()
 
 
 def _every(labellings: Labellings, x: Any, y: Any) -> Iterable[Any]:
-    """All labellings of a sample, or those that go with what its label says beside."""
+    """All labellings of an instance, or those that go with what its label says beside."""
     return labellings(x, y) if len(signature(labellings).parameters) > 1 else labellings(x)
 
 
@@ -136,12 +138,12 @@ def _check_partition_problem(
             kit.refuse(f"the decoder failed: {error}")
     kit.check_weights(data)
     kit.check_risk(state.risk, "diagonal")
-    if not any(sample.has_gaps for sample in data.samples):
+    if not any(instance.has_gaps for instance in data.instances):
         kit.check_risk(FitState.of(replace(settings, metric="full"), data).risk, "full")
     report = Report()
     if problem.traits.convex:
-        samples = apply_to_samples(data.samples, state.units)
-        kit.check_training_samples(samples, data.truths)
-        report = kit.check_decoders(samples, data.truths)
+        instances = apply_to_instances(data.instances, state.units)
+        kit.check_training_instances(instances, data.truths)
+        report = kit.check_decoders(instances, data.truths)
     kit.check_predictions(data, untrained_of(data)[1])
     return report

@@ -60,13 +60,13 @@ class Answer:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Asked(Checked):
-    """A labelled sample for which a problem is tested."""
+    """A labelled instance for which a problem is tested."""
 
     x: Any
     y: Any
     number: int
     family: Sequence[Any] | None = None
-    """All labellings of the sample, if they are known."""
+    """All labellings of the instance, if they are known."""
 
     def require_member(self, y: Any, what: str) -> None:
         listed = self.family is None or any(_alike(y, other) for other in self.family)
@@ -140,45 +140,45 @@ def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
 
 
 def check_separation(
-    sample: Asked, weights: Sequence[Floats], extra: Sequence[Known] = ()
+    instance: Asked, weights: Sequence[Floats], extra: Sequence[Known] = ()
 ) -> list[Answer]:
     """Loss-augmented inference at every weight against all labellings known."""
-    before = deepcopy(sample.plugin)
-    sample.labelling(sample.y, "the truth")
-    answers = [sample.separate(w) for w in weights]
-    _check_again(sample, answers)
+    before = deepcopy(instance.plugin)
+    instance.labelling(instance.y, "the truth")
+    answers = [instance.separate(w) for w in weights]
+    _check_again(instance, answers)
     others = [answer.labelling for answer in answers]
-    others += [sample.labelling(y, origin) for y, origin in extra]
+    others += [instance.labelling(y, origin) for y, origin in extra]
     for other in others:
         for answer in answers:
-            sample.compare(answer, other)
-    _check_at_a_tie(sample, answers[0])
-    changed = difference(before, sample.plugin)
-    sample.require(changed is None, f"it modified itself, {changed}: store nothing")
+            instance.compare(answer, other)
+    _check_at_a_tie(instance, answers[0])
+    changed = difference(before, instance.plugin)
+    instance.require(changed is None, f"it modified itself, {changed}: store nothing")
     return answers
 
 
-def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
+def _check_again(instance: Asked, answers: Sequence[Answer]) -> None:
     """Check that answers are the same a second time, after pickling, from ``separate_all``."""
-    copied = replace(sample, plugin=pickle.loads(sample.pickled()))
+    copied = replace(instance, plugin=pickle.loads(instance.pickled()))
     for answer in answers:
         w = answer.w
         first = answer.labelling
-        (in_turn,) = sample.call("separate_all", w, [(sample.x, sample.y)])
+        (in_turn,) = instance.call("separate_all", w, [(instance.x, instance.y)])
         for when, second in (
-            ("on a second call", sample.call("separate", w, sample.x, sample.y)),
-            ("after pickling", copied.call("separate", w, sample.x, sample.y)),
+            ("on a second call", instance.call("separate", w, instance.x, instance.y)),
+            ("after pickling", copied.call("separate", w, instance.x, instance.y)),
             ("from separate_all", in_turn),
         ):
-            again = sample.labelling(second.y, when)
-            sample.require(
+            again = instance.labelling(second.y, when)
+            instance.require(
                 first.loss == again.loss and np.array_equal(first.slope, again.slope),
                 f"separate gives another labelling {when}: seed every random choice in the "
                 "settings",
             )
 
 
-def _check_at_a_tie(sample: Asked, first: Answer) -> None:
+def _check_at_a_tie(instance: Asked, first: Answer) -> None:
     """Compare the answers on both sides of a weight at which they change.
 
     There two labellings are worth the same, so that a loss that is not quite the one maximised
@@ -186,7 +186,7 @@ def _check_at_a_tie(sample: Asked, first: Answer) -> None:
     the null weight and one at which the truth is worth more than the answer at the null weight.
     """
     low = first.labelling
-    away = sample.plugin.weight_space().project(-low.slope)
+    away = instance.plugin.weight_space().project(-low.slope)
     size = float(away @ away)
     if not (low.loss > 0.0 and size > 0.0):
         return
@@ -196,17 +196,17 @@ def _check_at_a_tie(sample: Asked, first: Answer) -> None:
     answers = [first]
     for _ in range(HALVINGS):
         middle = (begin + end) / 2
-        answer = sample.separate(first.w + middle * way)
+        answer = instance.separate(first.w + middle * way)
         for other in answers:
-            sample.compare(answer, other.labelling)
-            sample.compare(other, answer.labelling)
+            instance.compare(answer, other.labelling)
+            instance.compare(other, answer.labelling)
         answers.append(answer)
         is_low = np.array_equal(answer.labelling.slope, low.slope)
         begin, end = (middle, end) if is_low else (begin, middle)
 
 
 def check_inference(
-    sample: Asked, weights: Sequence[Floats], known: Sequence[Known], exact: bool
+    instance: Asked, weights: Sequence[Floats], known: Sequence[Known], exact: bool
 ) -> None:
     """Inference finds the same twice, and if it is exact no labelling has a larger score.
 
@@ -214,22 +214,22 @@ def check_inference(
     """
 
     def predict(w: Floats) -> Floats:
-        y = sample.call("predict", w, sample.x)
-        sample.require_member(y, "the answer of predict")
-        return sample.feature(y)
+        y = instance.call("predict", w, instance.x)
+        instance.require_member(y, "the answer of predict")
+        return instance.feature(y)
 
     reached = [(w, predict(w)) for w in (*weights, *(100.0 * w for w in weights if exact))]
     for w, feature in reached:
         again = np.array_equal(predict(w), feature)
-        sample.require(again, "predict differs on a second call: seed its random choices")
-    others = [(sample.feature(y), f"{y!r}, {origin}") for y, origin in known]
+        instance.require(again, "predict differs on a second call: seed its random choices")
+    others = [(instance.feature(y), f"{y!r}, {origin}") for y, origin in known]
     others += [(feature, "predicted at another weight") for _, feature in reached]
     for other, origin in others if exact else ():
         for w, feature in reached:
             score = float(w @ feature)
             better = float(w @ other)
-            sample.require(
-                better <= score + sample.tolerance(w) + TERM_ROUNDING * abs(score),
+            instance.require(
+                better <= score + instance.tolerance(w) + TERM_ROUNDING * abs(score),
                 f"predict reached the score {score!r}, but the labelling {origin}, has {better!r}: "
                 "maximise <w, joint_feature(x, y)> without the loss and without terms that are "
                 "not linear in w, or say exact_inference=False",

@@ -1,4 +1,4 @@
-"""Samples of a few items, and neighbours of partitions."""
+"""Instances of a few items, and neighbours of partitions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import StructSVMError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
@@ -20,11 +20,11 @@ def partition_of_items(truth: Any) -> Any:
     return getattr(truth, "M", truth)
 
 
-def tiny_sample(samples: Sequence[Sample], n_items: int) -> Sample | None:
-    """A sample of few items: without side information any, with it the first of a sample."""
-    if all(sample.side is None for sample in samples):
-        return Sample(np.zeros((n_items, samples[0].n_features)))
-    large = [sample for sample in samples if sample.n_samples >= n_items]
+def tiny_instance(instances: Sequence[Instance], n_items: int) -> Instance | None:
+    """An instance of few items: without side information any, with it the first of an instance."""
+    if all(instance.side is None for instance in instances):
+        return Instance(np.zeros((n_items, instances[0].n_features)))
+    large = [instance for instance in instances if instance.n_samples >= n_items]
     try:
         return large[n_items % len(large)].at(np.arange(n_items)) if large else None
     except StructSVMError:

@@ -51,7 +51,7 @@ def test_evaluate_compares_with_them_and_names_them(tuned):
     assert {"fixed-times", *QUICK} <= found.scores.keys()
     assert next(iter(found.verdict.contrasts)) == "untrained"
     assert set(QUICK) < set(found.to_dict()["verdict"]["contrasts"])
-    losses = [row.scores["frame-logistic"]["loss"] for row in found.samples]
+    losses = [row.scores["frame-logistic"]["loss"] for row in found.instances]
     guesses = learner.baselines_["frame-logistic"].predict_partitions(Xs)
     pairs = zip(encode(learner, Xs, ys), guesses, strict=True)
     assert losses == [partition_loss(truth, guess) for truth, guess in pairs]
@@ -110,8 +110,8 @@ def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
 class Whole(Model):
     """One cluster, whatever the sample."""
 
-    def partition(self, problem, sample, n_clusters, constraint):
-        return Found(EquivalenceMatrix.from_breakpoints([sample.n_samples]))
+    def partition(self, problem, instance, n_clusters, constraint):
+        return Found(EquivalenceMatrix.from_breakpoints([instance.n_samples]))
 
 
 class Remembering(Learner):

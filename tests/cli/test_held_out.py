@@ -56,7 +56,7 @@ def test_of_few_recordings_one_is_held_out_and_the_others_are_cut(n):
     own = [item.name for item in train.inputs.items]
     assert train.data.groups == (own if n == 3 else None)
     assert bool(test.question) == (n == 2)
-    assert [x.n_samples for x in train.data.samples] == [len(i.X) for i in train.inputs.items]
+    assert [x.n_samples for x in train.data.instances] == [len(i.X) for i in train.inputs.items]
     assert [M.n_clusters for M in train.data.truths] == [n_changes(y) + 1 for y in train.data.given]
 
 
@@ -204,15 +204,15 @@ def test_of_very_many_columns_some_are_seen_whatever_their_number(P, ordered):
         assert test.data.n_features == P
         said = about_time(both, found)
         assert (f"{Q} of {P:,} columns" in said) == (P > Q)
-        for item, sample in zip(train.inputs.items, train.data.samples, strict=True):
-            assert np.array_equal(item.X, sample.X)
+        for item, instance in zip(train.inputs.items, train.data.instances, strict=True):
+            assert np.array_equal(item.X, instance.X)
         if ordered:  # without a look at labels
             assert {"c5", "c70", f"c{P - 1}"} <= {*train.inputs.features}
         sizes.append(Q)
     assert sizes == sorted(sizes)
     assert sizes[-1] == P
     again = test.of_columns(train.inputs.features)
-    assert np.array_equal(again.data.samples[0].X, again.inputs.items[0].X)
+    assert np.array_equal(again.data.instances[0].X, again.inputs.items[0].X)
 
 
 @pytest.mark.parametrize(("n", "T"), [(6, 4000), (12, 2000), (3, 9000)])

@@ -93,13 +93,13 @@ class Failing(SegmentProblem):
         if where == self.where:
             raise ZeroDivisionError("boom")
 
-    def encode(self, y, sample):
+    def encode(self, y, instance):
         self._fail("encode")
-        return super().encode(y, sample)
+        return super().encode(y, instance)
 
-    def decoder(self, sample):
+    def decoder(self, instance):
         self._fail("decoder")
-        return Stumbling(self.longest) if self.where == "maximize" else super().decoder(sample)
+        return Stumbling(self.longest) if self.where == "maximize" else super().decoder(instance)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ FILE = "train/synthetic_00.npz"
 
 @cases(
     ("encode", f"{FILE}: Failing.encode raised ZeroDivisionError: boom"),
-    ("maximize", "sample 0: Stumbling.maximize raised ZeroDivisionError: no labelling"),
+    ("maximize", "instance 0: Stumbling.maximize raised ZeroDivisionError: no labelling"),
 )
 def test_fit_names_the_plugin_and_the_sample(refused, installed, tmp_path, where, said):
     error = refused(f"fit failing train -q --set problem.where={where} -o {tmp_path}/m")

@@ -321,7 +321,7 @@ def test_predictions_that_are_learned_from_are_named(run, done, tmp_path):
 def counted(monkeypatch):
     """Return counts of the arrays that were checked, and of those that were standardised."""
     counts = {"checked": 0, "standardised": 0}
-    check = reading.check_samples
+    check = reading.check_instances
     standardise = Standardizer.__call__
     standardise_all = Standardizer.of_stack
 
@@ -342,7 +342,7 @@ def counted(monkeypatch):
         counts["standardised"] = before + len(Xs)
         return found
 
-    monkeypatch.setattr(reading, "check_samples", checked)
+    monkeypatch.setattr(reading, "check_instances", checked)
     monkeypatch.setattr(Standardizer, "__call__", standardised)
     monkeypatch.setattr(Standardizer, "of_stack", standardised_together)
     return counts

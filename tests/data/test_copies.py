@@ -71,7 +71,7 @@ def test_an_evaluation_is_the_same_with_copies(learner):
         assert again.se == pytest.approx(contrast.se)
         assert (again.n, again.units) == (contrast.n, contrast.units)
         assert (again.won, again.lost) == (contrast.won, contrast.lost)
-    assert len(more.samples) == 8
+    assert len(more.instances) == 8
 
 
 def test_scores_of_copies_are_by_a_classifier_that_has_seen_none_of_them():

@@ -16,7 +16,7 @@ from structsvm import (
     NormalizedCut,
     PartialLabels,
 )
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataWarning
 from structsvm.features import HermiteMoments
 from structsvm.graphs import FeatureGraph, node_labels
@@ -69,7 +69,7 @@ class TestMissingLabels:
         with pytest.raises(DataError, match="5 is missing"):
             risk_of(learner, XS, [YS[0], y, *YS[2:]])
         with pytest.raises(DataError, match="5 is missing"):
-            problem.encode(y, Sample(XS[1]))
+            problem.encode(y, Instance(XS[1]))
 
     def test_graphs_refuse_them(self, y):
         graph = FeatureGraph(np.arange(T)[:, None])

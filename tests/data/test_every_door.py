@@ -7,7 +7,7 @@ from cases import cases
 from PIL import Image, ImageFilter
 
 from structsvm import DataError, MetricLearner, MetricLearnerCV, NormalizedCut, evaluate
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.data.words import GRAPHS
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.io import Recording, RecordingFiles, from_long, read_recordings
@@ -150,35 +150,35 @@ SOFT = np.array(Image.fromarray(DISC).filter(ImageFilter.GaussianBlur(0.6)))
 @cases(SOFT, SOFT.tolist(), SOFT / 255.0, SOFT.astype(np.int64) + 7)
 def test_soft_edges_are_those_of_levels_in_arrays_too(tmp_path, y):
     """A disc had 26 parts."""
-    samples = [Sample(np.zeros((4, 1)))]
+    instances = [Instance(np.zeros((4, 1)))]
     with pytest.warns(DataWarning, match="labels of graph 0: 24 of its 26 values, .* soft edges"):
-        (found,) = labels_of_each([y], samples, GRAPHS)
+        (found,) = labels_of_each([y], instances, GRAPHS)
     assert np.unique(found).size == 2
     assert ((found != found[0, 0]) == (DISC > 0)).mean() > 0.98
     np.save(tmp_path / "mask.npy", np.asarray(y).astype(np.int64))
     if np.asarray(y).max() > 1:
         with pytest.warns(DataWarning, match="are those of soft edges"):
-            (again,) = labels_of_each([tmp_path / "mask.npy"], samples, GRAPHS)
+            (again,) = labels_of_each([tmp_path / "mask.npy"], instances, GRAPHS)
         assert np.array_equal(again, found)
 
 
 def test_pixels_without_a_label_are_no_level():
     y = np.where(ROWS == 10, -1, SOFT.astype(int))
     with pytest.warns(DataWarning, match="soft edges"):
-        (found,) = labels_of_each([y], [Sample(np.zeros((4, 1)))], GRAPHS)
+        (found,) = labels_of_each([y], [Instance(np.zeros((4, 1)))], GRAPHS)
     assert np.array_equal(found == -1, y == -1)
 
 
 @cases(DISC, np.where(DISC, 3, ROWS // 40), np.arange(12.0).reshape(3, 4))
 def test_other_maps_are_left_as_they_are(y):
-    (found,) = labels_of_each([y], [Sample(np.zeros((4, 1)))], GRAPHS)
+    (found,) = labels_of_each([y], [Instance(np.zeros((4, 1)))], GRAPHS)
     assert np.array_equal(found, y)
 
 
 def test_a_label_that_nobody_judged_is_told_of_arrays():
     y = np.where(ROWS < 10, 255, np.where(DISC, 2, COLUMNS // 100)).astype(np.uint8)
     with pytest.warns(DataWarning, match="255 is a label beside 0 to 2: .* give -1 there"):
-        labels_of_each([y], [Sample(np.zeros((4, 1)))], GRAPHS)
+        labels_of_each([y], [Instance(np.zeros((4, 1)))], GRAPHS)
 
 
 def test_images_and_their_soft_masks_are_learned_from():

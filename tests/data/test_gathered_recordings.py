@@ -161,13 +161,13 @@ class TestMoreThanFits:
         with pytest.warns(DataWarning, match=r"fitted on 4 of 6 recordings.* 25.6 kB.*give arrays"):
             inputs, seen = Inputs.fit(features, None, data)
         others = sorted({*range(6)} - {*part.tolist()})
-        for i, sample in zip(others, inputs(data.at(others).samples), strict=True):
-            np.testing.assert_array_equal(seen.samples[i].X, centred(sample.X))
+        for i, instance in zip(others, inputs(data.at(others).instances), strict=True):
+            np.testing.assert_array_equal(seen.instances[i].X, centred(instance.X))
         held = [XS[i] for i in part]
         labels = [NAMES[i] for i in part]
         alone, of_part = Inputs.fit(features, None, read_training(MetricLearner(), held, labels))
-        for i, sample in zip(part, of_part.samples, strict=True):
-            np.testing.assert_array_equal(seen.samples[i].X, sample.X)
+        for i, instance in zip(part, of_part.instances, strict=True):
+            np.testing.assert_array_equal(seen.instances[i].X, instance.X)
         assert alone.made == inputs.made
 
     def test_errors_number_recordings_among_all(self, monkeypatch):
@@ -195,10 +195,10 @@ def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeyp
     for kind, groups in (("honest", PEOPLE), ("leaking", None)):
         data = read_later(ys, groups, Xs)
         inputs, seen = Inputs.fit(features, None, data)
-        found[kind] = [sample.X[:, 4:] for sample in seen.samples]
+        found[kind] = [instance.X[:, 4:] for instance in seen.instances]
     assert not any(map(np.any, found["honest"])), "a spy is sure of nothing but what it has seen"
     assert any(map(np.any, found["leaking"]))
-    assert all(np.any(sample.X[:, 4:]) for sample in inputs(data.samples))
+    assert all(np.any(instance.X[:, 4:]) for instance in inputs(data.instances))
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")  # of the part
@@ -215,7 +215,7 @@ def test_memory_does_not_grow_with_the_recordings(monkeypatch):
         data = read_later(labels, held=[large[i % 6] for i in range(n)])
         tracemalloc.start()
         Inputs.fit(Chain(Lags((0, 1)), Components(4)), "training", data)
-        clone(frames).learn(data).inputs_(data.samples)
+        clone(frames).learn(data).inputs_(data.instances)
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found
@@ -233,6 +233,6 @@ def test_models_and_what_is_sent_hold_no_data(tmp_path):
     assert again.predict_breakpoints(OnDemand(XS)) == expected
     assert again.predict_segments(OnDemand(XS)) == learner.predict_segments(XS)
     data = Inputs.fit(features, None, read_later())[1]
-    sent = [pickle.loads(pickle.dumps(sample.data)) for sample in data.samples]
-    for X, sample in zip(sent, data.samples, strict=True):
-        np.testing.assert_array_equal(X.read(), sample.X)
+    sent = [pickle.loads(pickle.dumps(instance.data)) for instance in data.instances]
+    for X, instance in zip(sent, data.instances, strict=True):
+        np.testing.assert_array_equal(X.read(), instance.X)

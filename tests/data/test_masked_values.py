@@ -144,7 +144,7 @@ class TestExactness:
         X = with_gaps(rng, 8, 2, 0.25)
         M = EquivalenceMatrix.from_breakpoints([3, 8])
         objective = MASK.objective("diagonal", 2)
-        x = MASK.training_sample(MASK.read([X])[0][0], M)
+        x = MASK.training_instance(MASK.read([X])[0][0], M)
         for w in (np.array([0.3, 1.0, 0.8]), np.array([2.0, 0.0, 0.1])):
             found = objective.separate(w, x, M)
 

@@ -52,8 +52,8 @@ def test_what_is_labelled_in_part_is_scored_on_what_is_labelled(learner, kind):
     ys = [codes, TEST[1][1]]
     result = evaluate(learner, Xs, ys)
     truth = EquivalenceMatrix.from_breakpoints(ends)
-    assert result.samples[0].n_clusters == truth.n_clusters
-    whole = evaluate(learner, Xs[1:], ys[1:]).samples[0].scores
+    assert result.instances[0].n_clusters == truth.n_clusters
+    whole = evaluate(learner, Xs[1:], ys[1:]).instances[0].scores
     for name, found in result.guesses.items():
         labels = found[0].labels
         assert labels.size == 200
@@ -62,10 +62,10 @@ def test_what_is_labelled_in_part_is_scored_on_what_is_labelled(learner, kind):
             n_changes = np.count_nonzero(np.diff(labels[a : b + 1]))
             cuts.append(n_changes == 1 if codes[a] == codes[b] else n_changes > 0)
         own = EquivalenceMatrix.from_labels(np.cumsum(cuts))
-        scores = result.samples[0].scores[name]
+        scores = result.instances[0].scores[name]
         assert scores["loss"] == pytest.approx(partition_loss(truth, own))
         assert scores["f1"] == pytest.approx(margin_f1(truth, own, 5))
-        assert result.samples[1].scores[name] == whole[name]
+        assert result.instances[1].scores[name] == whole[name]
     with pytest.raises(DataError, match="n_clusters='true' is that of the labels"):
         evaluate(learner, Xs, ys, n_clusters="true")
 
@@ -84,7 +84,7 @@ def test_where_nothing_changes_there_is_no_score(learner, n_changing):
     result = evaluate(learner, TEST[0], ys)
     assert (result.verdict.code == "nothing-to-find") == (n_changing == 0)
     assert "Nothing is left" not in str(result)
-    for row in result.samples[n_changing:]:
+    for row in result.instances[n_changing:]:
         assert {scores["f1"] for scores in row.scores.values()} == {None}
     assert (result.learned["loss"] is None) == (n_changing == 0)
     assert (result.learned["f1"] is None) == (n_changing == 0)
@@ -99,14 +99,14 @@ class TestScores:
         truths = encode(learner, *TEST)
         guesses = learner.predict_partitions(TEST[0])
         losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
-        assert [r.scores["learned"]["loss"] for r in result.samples] == losses
+        assert [r.scores["learned"]["loss"] for r in result.instances] == losses
         assert result.learned["loss"] == pytest.approx(-learner.score(*TEST))
         baseline = decode_with(learner, learner.baselines_["untrained"].metric_, TEST[0])
         untrained = [partition_loss(t, g) for t, g in zip(truths, baseline, strict=True)]
         difference = np.subtract(untrained, losses)
         assert result.verdict.untrained.mean == pytest.approx(difference.mean())
         assert result.verdict.untrained.se == pytest.approx(difference.std(ddof=1) / math.sqrt(5))
-        assert [r.n_clusters for r in result.samples] == [t.n_clusters for t in truths]
+        assert [r.n_clusters for r in result.instances] == [t.n_clusters for t in truths]
 
     def test_learning_pays_where_few_features_matter(self, learner):
         result = evaluate(learner, *TEST)
@@ -122,11 +122,11 @@ class TestScores:
         counts = [truth.n_clusters for truth in truths]
         expected = learner.predict_partitions(TEST[0], counts)
         result = evaluate(learner, *TEST, n_clusters="true")
-        assert [r.scores["learned"]["loss"] for r in result.samples] == [
+        assert [r.scores["learned"]["loss"] for r in result.instances] == [
             partition_loss(t, g) for t, g in zip(truths, expected, strict=True)
         ]
         alone = evaluate(learner, *TEST, n_clusters=1)
-        assert {r.scores["learned"] == r.scores["pca"] for r in alone.samples} == {True}
+        assert {r.scores["learned"] == r.scores["pca"] for r in alone.instances} == {True}
         contrast = alone.verdict.contrasts["pca"]
         assert str(contrast) == "the same as that of PCA on each of them"
         assert (contrast.mean, contrast.se, contrast.won, contrast.lost) == (0.0, 0.0, 0, 0)

@@ -135,7 +135,7 @@ class TestEvaluation:
             assert table.states == ("rest", "turn", "walk")
             np.testing.assert_array_equal(table.counts, confusion_matrix(truth, names))
         assert set(result.confusion) >= {"learned", "untrained", "frames", "most-frequent"}
-        each = [row.scores["learned"]["accuracy"] for row in result.samples]
+        each = [row.scores["learned"]["accuracy"] for row in result.instances]
         assert each == [accuracy_score(y, z) for y, z in zip(ys, found["learned"], strict=True)]
         assert result.counts["accuracy"] == result.counts["macro F1"] == 5
 

@@ -125,7 +125,7 @@ def test_a_table_is_judged_by_the_question_its_model_was_made_for():
     rows = evaluate(learner, X, y, split="auto")
     assert "clusters that the metric was not learned from" in rows.verdict.remarks.question
     assert rows.verdict.untrained.units == 2
-    assert {row.n_clusters for row in rows.samples} == {2}
+    assert {row.n_clusters for row in rows.instances} == {2}
     assert "further rows of the same clusters" in str(evaluate(learner, X, y, split="rows").verdict)
     other, labels = table(5, 100, seed=1, spread=3.0)
     found = evaluate(learner, other, labels, split="clusters")
@@ -208,8 +208,8 @@ def found(learner):
 
 def test_the_table_learned_from_is_cross_validated(found):
     assert found.learned_again
-    assert len(found.samples) == 10
-    assert {r.n_clusters for r in found.samples} == {3}
+    assert len(found.instances) == 10
+    assert {r.n_clusters for r in found.instances} == {3}
     assert found.verdict.is_supported
     assert found.verdict.evidence.words.whole == "row group"
     assert "10 held-out row groups" in str(found.verdict)
@@ -238,7 +238,7 @@ def test_a_table_not_learned_from_is_clustered_by_the_model():
     learner = MetricLearner(Clustering(), metric="diagonal").fit(X[::2], Y[::2])
     found = evaluate(learner, X[1::2], Y[1::2], split="auto")
     assert not found.learned_again
-    assert len(found.samples) == 10
+    assert len(found.instances) == 10
     assert "was clustered separately" in found.verdict.remarks.question
     assert found.learned["loss"] < found.untrained["loss"]
     assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False

@@ -5,7 +5,7 @@ import pytest
 from cases import cases
 
 from structsvm import ChangePoint, MetricLearner
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.data.standardize import Standardizer
 from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments
@@ -71,9 +71,9 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
 
     standardize = Standardizer("recording")
     problem = ChangePoint()
-    samples = [Sample(standardize(X)) for X in Xs]
-    by_mean = closed_forms.fit("untrained", problem, samples, encode(learner, Xs, ys))
-    unseen = [Sample(standardize(X)) for X in others]
+    instances = [Instance(standardize(X)) for X in Xs]
+    by_mean = closed_forms.fit("untrained", problem, instances, encode(learner, Xs, ys))
+    unseen = [Instance(standardize(X)) for X in others]
     assert all(problem.partition(x, by_mean).n_clusters == 1 for x in unseen)
 
 

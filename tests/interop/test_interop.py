@@ -320,9 +320,9 @@ def test_features_are_weighted_as_the_metric_sees_them(pictures):
     graphs = [p[2] for p in pictures]
     sides = [p[3] for p in pictures]
     cutter = MetricLearner(NormalizedCut(), standardize="training").fit(graphs[:2], sides[:2])
-    (sample,) = prepare(cutter, graphs[2:])
-    place = {node: i for i, node in enumerate(sample.side.nodes)}
+    (instance,) = prepare(cutter, graphs[2:])
+    place = {node: i for i, node in enumerate(instance.side.nodes)}
     weighted = weighted_graph(cutter, graphs[2])
     for a, b, weight in weighted.edges(data="weight"):
-        difference = (sample.X[place[a]] - sample.X[place[b]]) @ cutter.metric_.factor
+        difference = (instance.X[place[a]] - instance.X[place[b]]) @ cutter.metric_.factor
         assert weight == pytest.approx(np.exp(-(difference**2).sum()))

@@ -89,12 +89,12 @@ class TestRealTables:
                 train, test = halves(X, y, seed)
                 learner = MetricLearner(Clustering()).fit(*train)
                 truths = encode(learner, *train)
-                samples = prepare(learner, train[0])
+                instances = prepare(learner, train[0])
                 (truth,) = encode(learner, *test)
                 losses.append([-learner.score(*test)])
                 for name in ("lda", "rca"):
                     baseline = tuned_metrics.fit(
-                        name, learner.problem_, samples, truths, shrinkage=1e-3
+                        name, learner.problem_, instances, truths, shrinkage=1e-3
                     )
                     guess = decode_with(learner, baseline, test[0], truth.n_clusters)[0]
                     losses[-1].append(partition_loss(truth, guess))

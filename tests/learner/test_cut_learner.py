@@ -260,7 +260,7 @@ def horses(shared_data):
     horses = read_images(shared_data / "weizmann_horse")[:40]
     images = [one.image for one in horses]
     labels = [one.labels for one in horses]
-    graphs = [sample.side for sample in NormalizedCut().read(images)[0]]
+    graphs = [instance.side for instance in NormalizedCut().read(images)[0]]
     return (graphs[:10], labels[:10]), (graphs[10:], labels[10:])
 
 

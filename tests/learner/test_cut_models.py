@@ -13,7 +13,7 @@ from cut_cases import planted
 from PIL import Image
 
 from structsvm import MetricLearner, NormalizedCut
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labelled_nodes import region_rand
@@ -58,11 +58,11 @@ def test_the_grid_is_exhaustive(graphs):
     ys = graphs[1][:3]
     truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
     problem = NormalizedCut()
-    samples = [Sample(g.X, g) for g in Xs]
-    best = tuned_metrics.fit("grid", problem, samples, truths)
+    instances = [Instance(g.X, g) for g in Xs]
+    best = tuned_metrics.fit("grid", problem, instances, truths)
 
     def loss(metric):
-        cuts = [problem.partition(x, metric, 2) for x in samples]
+        cuts = [problem.partition(x, metric, 2) for x in instances]
         return np.mean([partition_loss(t, M) for t, M in zip(truths, cuts, strict=True)])
 
     scales = 2.0 ** np.arange(-5, 5)
@@ -74,7 +74,7 @@ def test_the_grid_is_exhaustive(graphs):
     assert loss(best) == min(everything)
     known = r"\('untrained', 'grid'\), got 'spam'"
     with pytest.raises(SettingsError, match=f"metric must be one of {known}"):
-        tuned_metrics.fit("spam", problem, samples, truths)
+        tuned_metrics.fit("spam", problem, instances, truths)
 
 
 def test_the_threshold_is_the_best_there_is(graphs):
@@ -82,14 +82,14 @@ def test_the_threshold_is_the_best_there_is(graphs):
     ys = graphs[1][:4]
     truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
     problem = NormalizedCut(cluster_count="unknown")
-    samples = [Sample(g.X, g) for g in Xs]
+    instances = [Instance(g.X, g) for g in Xs]
     factor = np.diag([0.6, 0.05, 0.05])
 
     def agreement(threshold):
-        cuts = [problem.partition(x, Metric(factor, threshold)) for x in samples]
+        cuts = [problem.partition(x, Metric(factor, threshold)) for x in instances]
         return np.mean([region_rand(t, M) for t, M in zip(truths, cuts, strict=True)])
 
-    calibration = problem.calibrate(factor, Examples(samples, truths))
+    calibration = problem.calibrate(factor, Examples(instances, truths))
     found = calibration.metric(factor).price
     assert agreement(found) >= max(agreement(t) for t in np.linspace(0.3, 1.0, 60)) - 1e-9
 

@@ -47,8 +47,8 @@ def test_graphs_are_made_once(monkeypatch):
     made = counted(monkeypatch, normalized_cut, "as_graph")
     learner = MetricLearner(NormalizedCut()).fit(pairs, labels, baselines="quick")
     assert len(made) == 4
-    samples = prepare(learner, pairs)
-    learner.predict(samples)
+    instances = prepare(learner, pairs)
+    learner.predict(instances)
     assert len(made) == 8
     evaluated(learner, [(W, X + 1e-3) for W, X in pairs], labels)
     assert len(made) == 12
@@ -68,7 +68,7 @@ def test_graphs_are_made_once(monkeypatch):
 def test_recordings_are_taken_apart_and_read_once(monkeypatch, learner, question):
     Xs = recordings_of_states(4, np.random.default_rng(0))
     fitted = clone(learner).fit(Xs, [NAMES] * len(Xs))
-    read = counted(monkeypatch, preparing, "read_samples")
+    read = counted(monkeypatch, preparing, "read_instances")
     apart = counted(monkeypatch, Form, "of", lambda Xs, *_: [] if is_prepared(Xs) else [Xs])
     question(fitted, [X + 1e-3 for X in Xs])
     assert len(read) == 1

@@ -24,7 +24,7 @@ from structsvm.errors import DataWarning, PluginError
 from structsvm.learner.preparing import encode, measured
 from structsvm.learner.steps import decode_with
 from structsvm.oracles import SequentialOracle
-from structsvm.partitions import Argmax, EquivalenceMatrix, Metric, Quality, Sample
+from structsvm.partitions import Argmax, EquivalenceMatrix, Instance, Metric, Quality
 from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.regularizers import Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
@@ -217,11 +217,11 @@ def test_many_recordings_are_partitioned_as_each_alone(rng):
         warnings.simplefilter("ignore")
         together = learner.predict_breakpoints(Xs)
         assert together == [learner.predict_breakpoints(X) for X in Xs]
-        samples = list(chain.from_iterable(learner.inputs_(measured(learner, [X])) for X in Xs))
+        instances = list(chain.from_iterable(learner.inputs_(measured(learner, [X])) for X in Xs))
     model = learner.model_
-    alone = [model.partition(learner.problem_, x, None, UNCONSTRAINED).partition for x in samples]
+    alone = [model.partition(learner.problem_, x, None, UNCONSTRAINED).partition for x in instances]
     assert together == [M.breakpoints for M in alone]
-    assert [one.partition for one in model.partition_together(learner.problem_, samples)] == alone
+    assert [one.partition for one in model.partition_together(learner.problem_, instances)] == alone
     given = measured(learner, Xs)
     found = model.partition_together(learner.problem_, given, learner.inputs_.step)
     assert [one.partition for one in found] == alone
@@ -230,8 +230,8 @@ def test_many_recordings_are_partitioned_as_each_alone(rng):
 
 def test_a_problem_that_partitions_by_itself_is_asked_for_each_recording(rng):
     class Whole(ChangePoint):
-        def partition(self, sample, metric, n_clusters=None, constraint=UNCONSTRAINED):
-            return EquivalenceMatrix.from_breakpoints([sample.n_samples])
+        def partition(self, instance, metric, n_clusters=None, constraint=UNCONSTRAINED):
+            return EquivalenceMatrix.from_breakpoints([instance.n_samples])
 
         def calibrate(self, factor, data):
             return super().calibrate(factor, data)
@@ -242,13 +242,13 @@ def test_a_problem_that_partitions_by_itself_is_asked_for_each_recording(rng):
             return Argmax(y, objective.value(y), np.inf, Quality.HEURISTIC)
 
     class Slowly(ChangePoint):
-        def decoder(self, sample):
+        def decoder(self, instance):
             return Slow()
 
     Xs = [rng.normal(size=(20, 1)) for _ in range(3)]
     metric = Metric(np.eye(1), price=1e-9)
-    samples = [Sample(X) for X in Xs]
-    assert metric.partition_together(Whole(), samples) is None
+    instances = [Instance(X) for X in Xs]
+    assert metric.partition_together(Whole(), instances) is None
     for problem, breakpoints in ((Whole(), [20]), (Slowly(), [1, 20])):
         learner = MetricLearner(ChangePoint()).fit(Xs, [[10, 20]] * 3)
         learner.problem_ = problem
@@ -257,10 +257,10 @@ def test_a_problem_that_partitions_by_itself_is_asked_for_each_recording(rng):
 
 def test_the_recording_whose_decoder_fails_is_named(rng):
     class Sometimes(ChangePoint):
-        def decoder(self, sample):
-            if sample.n_samples == 7:
+        def decoder(self, instance):
+            if instance.n_samples == 7:
                 raise ValueError("seven")
-            return super().decoder(sample)
+            return super().decoder(instance)
 
     Xs = [rng.normal(size=(20, 1)) for _ in range(3)]
     learner = MetricLearner(ChangePoint()).fit(Xs, [[10, 20]] * 3)

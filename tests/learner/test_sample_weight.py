@@ -63,9 +63,9 @@ def same(weighted, repeated, data):
         assert weighted.baselines_[name].metric_.price == pytest.approx(metric.price, rel=1e-9)
     assert weighted.metric_.price == pytest.approx(repeated.metric_.price, rel=1e-3)
     truths = encode(repeated, *data)
-    samples = prepare(repeated, data[0])
+    instances = prepare(repeated, data[0])
     factor = repeated.metric_.factor
-    given = Examples(samples, truths, WEIGHTS), Examples(listed(samples), listed(truths))
+    given = Examples(instances, truths, WEIGHTS), Examples(listed(instances), listed(truths))
     curves = [price_of_labels(repeated.problem_, factor, examples) for examples in given]
     np.testing.assert_allclose(*(curve.losses for curve in curves))
     np.testing.assert_allclose(*(curve.penalties for curve in curves))

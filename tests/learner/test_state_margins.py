@@ -173,12 +173,12 @@ def learner(request, rng):
 
 @pytest.mark.parametrize("tolerance", [0, 2, 5])
 def test_margins_of_a_learner_are_those_of_a_search_for_each(learner, rng, tolerance):
-    for sample in prepare(learner, recordings(3, rng)):
-        found, margins = learner.model_.margins(ChangePoint(), sample, None, FREE, tolerance)
-        assert found.partition == learner.model_.partition(ChangePoint(), sample, None, FREE)[0]
-        score = learner.model_.score(ChangePoint(), sample.states)
+    for instance in prepare(learner, recordings(3, rng)):
+        found, margins = learner.model_.margins(ChangePoint(), instance, None, FREE, tolerance)
+        assert found.partition == learner.model_.partition(ChangePoint(), instance, None, FREE)[0]
+        score = learner.model_.score(ChangePoint(), instance.states)
         best = score.value(found.states[found.partition.labels])
-        T = sample.n_samples
+        T = instance.n_samples
         for t, margin in zip(found.partition.breakpoints, margins, strict=False):
             near = range(max(t - tolerance, 1), min(t + tolerance, T - 1) + 1)
             without = best_states(score, None, Constraint(forbidden=tuple(near)))

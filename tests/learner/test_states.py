@@ -160,7 +160,7 @@ def test_a_labelling_in_a_state_that_its_scores_forbid_is_refused():
     problem = StateSequence.free(2)
     assert problem.sized([x], [y]) is problem
     for scores, wrong in ((x - [[0, np.inf]], "forbidden"), (x + np.nan, "scores must be numbers")):
-        with pytest.raises(DataError, match=f"sample 0: .*{wrong}"):
+        with pytest.raises(DataError, match=f"instance 0: .*{wrong}"):
             problem.sized([scores], [y])
 
 
@@ -175,12 +175,12 @@ def spoilt(rng, x=None, y=None, **settings):
 test_samples_that_are_none_of_the_problem_are_refused = refused(
     DataError,
     lambda rng, given: spoilt(rng, **given),
-    ({"y": [0] * 17 + [-1]}, "sample 1: the labelling: states are 0..1, and there are -1..0"),
-    ({"y": [0] * 17 + [2]}, "sample 1: the labelling: states are 0..1"),
-    ({"y": [0] * 9}, "sample 1: the labelling: give an integer for each of 18"),
-    ({"x": np.zeros((18, 1))}, "sample 1: scores must be numbers"),
-    ({"x": np.full((18, 2), np.nan)}, "sample 1 has nan"),
-    ({"allowed": ~np.ones((2, 2), bool)}, "sample 0: its labelling has .* forbidden"),
+    ({"y": [0] * 17 + [-1]}, "instance 1: the labelling: states are 0..1, and there are -1..0"),
+    ({"y": [0] * 17 + [2]}, "instance 1: the labelling: states are 0..1"),
+    ({"y": [0] * 9}, "instance 1: the labelling: give an integer for each of 18"),
+    ({"x": np.zeros((18, 1))}, "instance 1: scores must be numbers"),
+    ({"x": np.full((18, 2), np.nan)}, "instance 1 has nan"),
+    ({"allowed": ~np.ones((2, 2), bool)}, "instance 0: its labelling has .* forbidden"),
 )
 test_settings_of_a_problem_that_are_none_are_refused = refused(
     SettingsError,
@@ -461,11 +461,11 @@ class TestHeldOut:
     def held_out(self, learner, Xs, ys, counts, groups=None):
         """Return labels (T,) by what others taught, as many segments as are found, and as given."""
         problem = ChangePoint()
-        samples, models = learner.learn_held_out(TrainingSet.of(problem, Xs, ys, groups=groups))
+        instances, models = learner.learn_held_out(TrainingSet.of(problem, Xs, ys, groups=groups))
         labels = [], []
-        for sample, model, count in zip(samples, models, counts, strict=True):
+        for instance, model, count in zip(instances, models, counts, strict=True):
             for found, K in zip(labels, (None, count), strict=True):
-                M, states = model.partition(problem, sample, K, UNCONSTRAINED)
+                M, states = model.partition(problem, instance, K, UNCONSTRAINED)
                 named = states is not None
                 found.append(learner.classes_[states[M.labels]] if named else M.labels)
         return labels

@@ -203,9 +203,9 @@ def test_a_setting_that_cannot_be_is_named(classes, given, complaint):
     ([[1.0]], [0, 1], {}, r"1 sample but 2 labellings in y: give one for each"),
     ([], [], {}, r"X is empty: give at least one sample"),
     ([[1.0]], None, {}, r"there are no labellings"),
-    ([np.array([1.0, np.nan])], [0], {}, r"sample 0 has nan at 1: fill missing values first"),
-    (np.ones((2, 1)), [0.0, np.nan], {}, r"labelling of sample 1 is nan|give a finite one"),
-    (np.ones((2, 1)), np.ma.array([0, 1], mask=[0, 1]), {}, r"labelling of sample 1 is masked"),
+    ([np.array([1.0, np.nan])], [0], {}, r"instance 0 has nan at 1: fill missing values first"),
+    (np.ones((2, 1)), [0.0, np.nan], {}, r"labelling of instance 1 is nan|give a finite one"),
+    (np.ones((2, 1)), np.ma.array([0, 1], mask=[0, 1]), {}, r"labelling of instance 1 is masked"),
     (np.ones((2, 1)), [0, 1], {"sample_weight": [1, -1]}, r"sample_weight of sample 1 is -1.0"),
 )
 def test_data_that_cannot_be_are_named(X, y, how, complaint):
@@ -227,21 +227,21 @@ def test_inference_that_misses_the_truth_is_a_warning(classes, wrong):
             return super().predict(wrong * w, x)
 
     with pytest.warns(
-        OracleWarning, match=r"sample \d+: Wrong\.predict found a labelling whose sc"
+        OracleWarning, match=r"instance \d+: Wrong\.predict found a labelling whose sc"
     ):
         StructuredSVM(Wrong()).fit(*classes)
 
 
 def test_a_partition_that_misses_the_truth_is_a_warning():
     class Whole(ChangePoint):
-        def partition(self, sample, metric, n_clusters=None, constraint=UNCONSTRAINED):
-            return EquivalenceMatrix.from_breakpoints([sample.n_samples])
+        def partition(self, instance, metric, n_clusters=None, constraint=UNCONSTRAINED):
+            return EquivalenceMatrix.from_breakpoints([instance.n_samples])
 
         def calibrate(self, factor, data):
             return super().calibrate(factor, data)
 
     X = np.repeat([[0.0], [5.0], [1.0]], 10, axis=0)
-    with pytest.warns(OracleWarning, match=r"sample 0: Whole\.partition found a labelling"):
+    with pytest.warns(OracleWarning, match=r"instance 0: Whole\.partition found a labelling"):
         MetricLearner(Whole()).fit([X, 2 * X], [[10, 20, 30]] * 2)
 
 
@@ -329,7 +329,7 @@ def test_nothing_but_labellings_in_part_is_refused(rng):
         svm.fit(xs, partly(ys, rng))
     with pytest.raises(SettingsError, match="resume= keeps one convex problem"):
         svm.fit(xs, [ys[0], *partly(ys[1:], rng)], resume="x")
-    with pytest.raises(DataError, match="the labelling of sample 1 is known in part only"):
+    with pytest.raises(DataError, match="the labelling of instance 1 is known in part only"):
         risk_of(svm, xs, [ys[0], *partly(ys[1:], rng)])
 
 
@@ -386,7 +386,7 @@ def test_a_method_that_fails_is_named_with_its_sample(classes, where):
     X, y = classes
     X = X.copy()
     X[7, 0] = 42.0
-    with pytest.raises(Exception, match=rf"sample 7: Broken\.{where} raised RuntimeError: boom"):
+    with pytest.raises(Exception, match=rf"instance 7: Broken\.{where} raised RuntimeError: boom"):
         StructuredSVM(Broken(where=where)).fit(X, y).predict(X)
 
 
@@ -397,7 +397,7 @@ def test_a_problem_that_writes_to_the_weight_is_named(classes):
             w *= 0.9
             return super().separate(w, x, y)
 
-    with pytest.raises(PluginError, match=r"sample 0: Writes\.separate .*read-only.*copy"):
+    with pytest.raises(PluginError, match=r"instance 0: Writes\.separate .*read-only.*copy"):
         StructuredSVM(Writes()).fit(*classes)
 
 
@@ -505,7 +505,7 @@ def test_an_evaluation_without_a_weight_to_start_from_has_the_null_weight(classe
 
 @cases(
     ({"n_clusters": 3}, "n_clusters, measured, split and times are for partitions"),
-    ({"names": ["a"]}, "samples but 1 name"),
+    ({"names": ["a"]}, "instances but 1 name"),
     ({"groups": [0, 1]}, "groups"),
     ({"baselines": {"null": Always(0)}}, "the baseline 'null' has the name of another one"),
 )

@@ -175,8 +175,8 @@ def test_names_are_compared_where_labels_have_them(data):
     model = FrameClassifier("logistic", Lags((-1, 0, 1)))
     folds = TrainingSet.of(ChangePoint(), Xs, ys, groups=found.fold_.tolist())
     held_out = []
-    for sample, of_others in zip(*model.learn_held_out(folds), strict=True):
-        M, states = of_others.partition(ChangePoint(), sample, None, UNCONSTRAINED)
+    for instance, of_others in zip(*model.learn_held_out(folds), strict=True):
+        M, states = of_others.partition(ChangePoint(), instance, None, UNCONSTRAINED)
         held_out.append(model.classes_[states[M.labels]])
     assert right["frames"] == pytest.approx(np.mean(np.array(held_out) == NAMES))
     best = max(right["frames"], right["scores"])

@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, Sh
 from structsvm import ChangePoint, MetricLearner, PartialLabels, evaluate, load, save
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.evaluation.contrast import chosen
-from structsvm.evaluation.splits import split_samples
+from structsvm.evaluation.splits import split_instances
 from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.methods import BLIND
 from structsvm.learner.preparing import encode, prepare, read_training
@@ -129,9 +129,9 @@ def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
         test = np.flatnonzero(fitted.fold_ == k)
         learner = MetricLearner(metric="diagonal", lam=0.02)
         learner.fit([Xs[i] for i in train], [ys[i] for i in train])
-        samples = prepare(learner, [Xs[i] for i in train])
+        instances = prepare(learner, [Xs[i] for i in train])
         truths = encode(learner, Xs, ys)
-        rca = tuned_metrics.fit("rca", learner.problem_, samples, [truths[i] for i in train])
+        rca = tuned_metrics.fit("rca", learner.problem_, instances, [truths[i] for i in train])
         names = [(c.name, c.lam) for c in fitted.candidates_]
         for i in test:
             metrics = {
@@ -240,17 +240,19 @@ def test_what_is_labelled_in_part_is_held_out_where_it_can_be_scored(cv):
     in_part = [2, 7]
     groups = np.array(list("aabbccdde"))
     ys = [np.append(y[:-9], [-1] * 9) if i in in_part else y for i, y in enumerate(ys)]
-    split = split_samples(None, TrainingSet.of(ChangePoint(), Xs, ys, groups=groups), cv, 0)
+    split = split_instances(None, TrainingSet.of(ChangePoint(), Xs, ys, groups=groups), cv, 0)
     assert split.held_out.complete.tolist() == [i not in in_part for i in range(9)]
     ys = [PartialLabels(regions=[(5, 45, 2)]) if i in in_part else y for i, y in enumerate(ys)]
-    split = split_samples(None, TrainingSet.of(ChangePoint(), Xs, ys, groups=groups), cv, 0)
+    split = split_instances(None, TrainingSet.of(ChangePoint(), Xs, ys, groups=groups), cv, 0)
     full = np.setdiff1d(np.arange(9), in_part)
     assert split.held_out.complete.all()
     assert len(split.held_out) == 7
     for k, training in enumerate(split.training):
         away = groups[full[split.test(k)]]
         expected = [i for i in range(9) if groups[i] not in away]
-        assert [sample.X is Xs[i] for sample, i in zip(training.samples, expected, strict=True)]
+        assert [
+            instance.X is Xs[i] for instance, i in zip(training.instances, expected, strict=True)
+        ]
         assert list(training.groups) == groups[expected].tolist()
 
 
@@ -295,7 +297,7 @@ def test_a_metric_that_collapses_is_a_candidate_that_failed(data):
 def test_folds_hold_samples_and_groups_out_as_asked():
     def folds(cv, n=6, groups=None, random_state=None):
         data = read_training(MetricLearner(), *recordings(n), groups=groups)
-        return split_samples(None, data, cv, random_state)
+        return split_instances(None, data, cv, random_state)
 
     assert len(folds(5, 3)) == 3
     assert len(folds(LeaveOneOut())) == 6

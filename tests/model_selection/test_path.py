@@ -53,7 +53,7 @@ def test_certified_like_runs_without_memory_with_fewer_calls(risk, solver):
         assert warm.null == cold.null
         calls.append((warm.oracle_calls, cold.oracle_calls))
     assert calls[0][0] == calls[0][1]
-    assert all(warm <= cold - 2 * risk.n_samples for warm, cold in calls[1:])
+    assert all(warm <= cold - 2 * risk.n_instances for warm, cold in calls[1:])
 
 
 def hinge(risk, w):
@@ -106,7 +106,7 @@ def test_a_solver_that_has_no_cuts_still_knows_the_start(risk):
     solver.solve(first, memory=memory)
     warm = solver.solve(second, memory=memory)
     cold = solver.solve(second)
-    assert warm.oracle_calls <= cold.oracle_calls - 2 * risk.n_samples
+    assert warm.oracle_calls <= cold.oracle_calls - 2 * risk.n_instances
     assert warm.upper <= second.penalty(memory.best.w) + float(memory.best.values.sum()) + 1e-12
 
 
@@ -146,7 +146,7 @@ def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
     tuned = []
 
     def counted(name, problem, data, *settings):
-        tuned.append((name, len(data.samples)))
+        tuned.append((name, len(data.instances)))
         return original(name, problem, data, *settings)
 
     original = attempts.tuned

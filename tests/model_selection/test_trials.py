@@ -16,7 +16,7 @@ from structsvm.learner import Method
 from structsvm.model_selection import trials
 from structsvm.model_selection.folds import Trial, with_count
 from structsvm.model_selection.trials import Clock, SavedTrials, Task, tasks_of, trials_of
-from structsvm.partitions import UNCONSTRAINED, Sample
+from structsvm.partitions import UNCONSTRAINED, Instance
 from structsvm.support import progress
 from structsvm.support.progress import OutOfTimeError, stage, tell, until, watching
 
@@ -144,11 +144,11 @@ def test_the_best_of_all_numbers_of_segments_is_not_searched_for_again(change):
     rng = np.random.default_rng(0)
     arrays = [(y == "b")[:, None] + 0.3 * rng.normal(size=(60, 1)) for y in names]
     learner = FrameClassifier("lda").fit(arrays, names)
-    (sample,) = learner.inputs_([Sample(arrays[0])])
-    priced = learner.model_.partition(learner.problem_, sample, None, UNCONSTRAINED)
+    (instance,) = learner.inputs_([Instance(arrays[0])])
+    priced = learner.model_.partition(learner.problem_, instance, None, UNCONSTRAINED)
     K = priced.partition.n_clusters + change
-    found = with_count(learner.problem_, learner.model_, sample, K, priced)
-    expected = learner.model_.partition(learner.problem_, sample, K, UNCONSTRAINED)
+    found = with_count(learner.problem_, learner.model_, instance, K, priced)
+    expected = learner.model_.partition(learner.problem_, instance, K, UNCONSTRAINED)
     assert (found is priced) == (change == 0)
     assert found.partition.boundaries.tolist() == expected.partition.boundaries.tolist()
 

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from tables import table
 
 from structsvm import ChangePoint, Clustering, EquivalenceMatrix
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import SettingsError
 from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
@@ -32,7 +32,7 @@ def sample(rng, T=50, P=2, jump=3.0):
 
 def calibrated(Zs, truths):
     """In the metric in which the samples are."""
-    data = Examples(list(map(Sample, Zs)), truths)
+    data = Examples(list(map(Instance, Zs)), truths)
     return PROBLEM.calibrate(np.eye(Zs[0].shape[1]), data)
 
 
@@ -45,7 +45,7 @@ def test_the_curve_is_that_of_decoding_at_every_penalty(rng):
         metric = Metric(np.eye(2), float(penalty))
         pairs = zip(truths, Zs, strict=True)
         assert loss == pytest.approx(
-            np.mean([partition_loss(M, PROBLEM.partition(Sample(Z), metric)) for M, Z in pairs])
+            np.mean([partition_loss(M, PROBLEM.partition(Instance(Z), metric)) for M, Z in pairs])
         )
 
 
@@ -63,7 +63,7 @@ def test_a_metric_that_sees_nothing_calibrates_to_one_segment(rng):
         calibration = calibrated([Z], [truth])
         assert calibration.loss == truth.n_clusters - 1
         metric = Metric(np.eye(Z.shape[1]), calibration.penalty)
-        assert PROBLEM.partition(Sample(Z), metric).n_clusters == 1
+        assert PROBLEM.partition(Instance(Z), metric).n_clusters == 1
 
 
 def test_rca_whitens_within_segments(rng):
@@ -71,7 +71,7 @@ def test_rca_whitens_within_segments(rng):
     mixing = np.array([[3.0, 0, 0], [1, 0.5, 0], [0, 0, 1]])
     Xs = [Z @ mixing for Z, _ in samples]
     truths = [M for _, M in samples]
-    given = PROBLEM, [Sample(X) for X in Xs], truths
+    given = PROBLEM, [Instance(X) for X in Xs], truths
     metric = tuned_metrics.fit("rca", *given, shrinkage=0.0)
     deviations = [(X - M.dense() @ X) @ metric.factor for X, M in zip(Xs, truths, strict=True)]
     stacked = np.vstack(deviations)
@@ -87,7 +87,7 @@ def test_olda_solves_the_eigenproblem_of_neighbouring_segments(rng):
     pairs = [sample(rng, P=3) for _ in range(4)]
     Xs = [Z for Z, _ in pairs]
     truths = [M for _, M in pairs]
-    metric = tuned_metrics.fit("olda", PROBLEM, [Sample(X) for X in Xs], truths, shrinkage=0.2)
+    metric = tuned_metrics.fit("olda", PROBLEM, [Instance(X) for X in Xs], truths, shrinkage=0.2)
     within = np.zeros((3, 3))
     between = np.zeros((3, 3))
     for X, M in zip(Xs, truths, strict=True):
@@ -110,7 +110,7 @@ def test_olda_sees_changes_and_not_what_varies_within_segments(rng):
     def draw():
         Z, truth = sample(rng, P=2, jump=0.0)
         levels = np.where(truth.labels % 2, 3.0, -3.0)[:, None] * np.array([1.0, -1.0])
-        return Sample(Z + levels + 9 * rng.normal(size=(50, 1)) * noise), truth
+        return Instance(Z + levels + 9 * rng.normal(size=(50, 1)) * noise), truth
 
     samples, truths = zip(*(draw() for _ in range(12)), strict=True)
     mean = {}
@@ -123,7 +123,7 @@ def test_olda_sees_changes_and_not_what_varies_within_segments(rng):
 
 def test_pca_keeps_the_leading_directions(rng):
     samples = [sample(rng, P=5) for _ in range(6)]
-    Xs = [Sample(Z * np.array([1, 1, 9, 1, 1])) for Z, _ in samples]
+    Xs = [Instance(Z * np.array([1, 1, 9, 1, 1])) for Z, _ in samples]
     metric = tuned_metrics.fit("pca", PROBLEM, Xs, [M for _, M in samples])
     assert abs(metric.factor[2, 0]) > 0.99
     np.testing.assert_allclose(metric.factor.T @ metric.factor, np.eye(metric.factor.shape[1]))
@@ -207,7 +207,7 @@ def _any_length(starts: np.ndarray, end: int, n_samples: int) -> np.ndarray:
 def test_each_by_its_name():
     X, y = table()
     truth = EquivalenceMatrix.from_labels(y)
-    labelled = Clustering(), [Sample(X)], [truth]
+    labelled = Clustering(), [Instance(X)], [truth]
     for name in ("untrained", "pca", "rca", "lda"):
         metric = tuned_metrics.fit(name, *labelled)
         assert isinstance(metric, Metric)
@@ -224,12 +224,12 @@ def test_pca_is_not_fooled_by_few_clusters():
     y = np.repeat(np.arange(8), 20)
     X = 0.8 * rng.standard_normal((8, 4))[y] + rng.standard_normal((160, 4))
     truths = [EquivalenceMatrix.from_labels(y)]
-    sample = Sample(X)
+    instance = Instance(X)
     problem = Clustering()
-    data = Examples([sample], truths)
+    data = Examples([instance], truths)
     calibration = problem.calibrate(np.eye(4), data)
     assert calibration.losses.min() == 7.0 < calibration.loss  # that of one single cluster
-    metric = tuned_metrics.fit("pca", problem, [sample], truths)
+    metric = tuned_metrics.fit("pca", problem, [instance], truths)
     one = problem.calibrate(metric.factor[:, :1], data)
     assert metric.factor.shape[1] == 2
     assert one.loss < problem.calibrate(metric.factor, data).loss
@@ -237,7 +237,9 @@ def test_pca_is_not_fooled_by_few_clusters():
 
 def test_lda_finds_the_directions_that_tell_clusters_apart():
     X, y = table()
-    metric = tuned_metrics.fit("lda", Clustering(), [Sample(X)], [EquivalenceMatrix.from_labels(y)])
+    metric = tuned_metrics.fit(
+        "lda", Clustering(), [Instance(X)], [EquivalenceMatrix.from_labels(y)]
+    )
     assert metric.factor.shape == (4, 2)
-    guess = Clustering().partition(Sample(X), metric, 3)
+    guess = Clustering().partition(Instance(X), metric, 3)
     assert adjusted_rand_score(y, guess.labels) > 0.9

@@ -276,8 +276,8 @@ def test_long_recordings_are_searched_by_themselves(monkeypatch: pytest.MonkeyPa
 
 def test_one_of_many_that_cannot_be_asked_about_is_named() -> None:
     Zs = [np.zeros((3, 2)), np.full((4, 2), 1e200)]
-    with pytest.raises(OracleError, match=r"sample 1.*reach 1e"):
+    with pytest.raises(OracleError, match=r"instance 1.*reach 1e"):
         FAST.ask_each(Stack.of(Zs), 1.0)
     Zs[1] = np.full((4, 2), np.nan)
-    with pytest.raises(OracleError, match=r"sample 1.*missing values"):
+    with pytest.raises(OracleError, match=r"instance 1.*missing values"):
         FAST.ask_each(Stack.of(Zs), 1.0)

@@ -13,7 +13,7 @@ from recording_cases import changes
 from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner, PartialLabels
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, OracleError, PluginError
 from structsvm.interop import risk_of
@@ -108,7 +108,7 @@ test_what_an_oracle_does_not_take_is_refused_before_it_is_asked = refused(
 
 @dataclass(frozen=True)
 class MinDwell(Segments):
-    def decoder(self, sample: Sample) -> Oracle:
+    def decoder(self, instance: Instance) -> Oracle:
         return MinDwellOracle(3)
 
 
@@ -166,14 +166,14 @@ def risk_in(metric: str, segment_count: str = "unknown") -> RegularizedRisk:
 
 
 def planes_at(risk: RegularizedRisk, w: np.ndarray, deadline: float = np.inf) -> list[Planes]:
-    return separate_share(blocks_of(risk), (w, np.arange(risk.n_samples), deadline))
+    return separate_share(blocks_of(risk), (w, np.arange(risk.n_instances), deadline))
 
 
 def test_one_sample_alone_has_the_same_plane():
     risk = risk_in("diagonal")
     together = planes_at(risk, risk.start)
     for k, block in enumerate(blocks_of(risk)):
-        (alone,) = separate_share([block], (risk.start, np.arange(risk.n_samples), np.inf))
+        (alone,) = separate_share([block], (risk.start, np.arange(risk.n_instances), np.inf))
         assert np.array_equal(alone.slopes[0], together[k].slopes[0])
 
 
@@ -188,7 +188,7 @@ def test_the_sample_that_fails_is_named(monkeypatch):
         return whole(self, objective, *constraint)
 
     monkeypatch.setattr(SequentialOracle, "maximize", fail)
-    with pytest.raises(PluginError, match=r"sample 4: .*no answer to this one"):
+    with pytest.raises(PluginError, match=r"instance 4: .*no answer to this one"):
         planes_at(risk, risk.start)
 
 
@@ -196,13 +196,13 @@ def test_answers_that_are_missing_are_no_end_of_the_time(monkeypatch):
     risk = risk_in("diagonal")
     whole = MetricObjective.separate_all
     monkeypatch.setattr(MetricObjective, "separate_all", lambda *args: islice(whole(*args), 1))
-    with pytest.raises(PluginError, match=r"sample 2: MetricObjective\.separate returned None"):
+    with pytest.raises(PluginError, match=r"instance 2: MetricObjective\.separate returned None"):
         planes_at(risk, risk.start)
 
 
 def test_after_the_deadline_nothing_is_asked():
     risk = risk_in("diagonal")
-    assert planes_at(risk, risk.start, deadline=0.0) == [None] * risk.n_samples
+    assert planes_at(risk, risk.start, deadline=0.0) == [None] * risk.n_instances
 
 
 @pytest.mark.parametrize("segment_count", ["unknown", "known"])

@@ -23,7 +23,7 @@ from structsvm import (
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.io import Recording, TimeAxis
 from structsvm.oracles import SequentialOracle, all_segmentations
-from structsvm.partitions import EquivalenceMatrix, MarginRates, Metric, Sample
+from structsvm.partitions import EquivalenceMatrix, Instance, MarginRates, Metric
 from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.partitions.margins import hits
 from structsvm.partitions.trace_objective import TraceObjective
@@ -71,7 +71,7 @@ class OnlyCounts(SequentialOracle):
 
 @dataclass(frozen=True)
 class Counted(Segments):
-    def decoder(self, sample):
+    def decoder(self, instance):
         return OnlyCounts()
 
 
@@ -80,8 +80,8 @@ class Halved(Segments):
     def calibrate(self, factor, data):
         return super().calibrate(factor, data)
 
-    def partition(self, sample, metric, n_clusters=None, constraint=None):
-        return EquivalenceMatrix.from_breakpoints([sample.n_samples // 2, sample.n_samples])
+    def partition(self, instance, metric, n_clusters=None, constraint=None):
+        return EquivalenceMatrix.from_breakpoints([instance.n_samples // 2, instance.n_samples])
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.OracleWarning")  # of the halved ones
@@ -104,18 +104,18 @@ class TestMargins:
     def test_they_are_those_of_enumeration(self, seed, K, tolerance):
         X = np.random.default_rng(seed).normal(size=(9, 2))
         metric = Metric(np.eye(2), price=1.5)
-        found, margins = metric.margins(ChangePoint(), Sample(X), K, UNCONSTRAINED, tolerance)
+        found, margins = metric.margins(ChangePoint(), Instance(X), K, UNCONSTRAINED, tolerance)
         M = found.partition
         best = enumerated(X, 1.5, K)
         others = [enumerated(X, 1.5, K, t, tolerance) for t in M.breakpoints[:-1]]
         expected = [(best - other) / 1.5 for other in others]
-        assert M == ChangePoint().partition(Sample(X), metric, K)
+        assert M == ChangePoint().partition(Instance(X), metric, K)
         np.testing.assert_allclose(margins, expected, atol=1e-9)
 
     def test_with_as_many_segments_as_samples_every_change_is_sure(self):
         metric = Metric(np.eye(1), 1.0)
-        sample = Sample(np.arange(4.0)[:, None])
-        found, margins = metric.margins(ChangePoint(), sample, 4, UNCONSTRAINED, 0)
+        instance = Instance(np.arange(4.0)[:, None])
+        found, margins = metric.margins(ChangePoint(), instance, 4, UNCONSTRAINED, 0)
         assert found.partition.n_clusters == 4
         assert np.isinf(margins).all()
 

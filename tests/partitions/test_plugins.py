@@ -29,7 +29,7 @@ from structsvm import (
     save,
 )
 from structsvm.cli import main
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataError, OracleError, PluginError
 from structsvm.oracles import ExhaustiveOracle, SequentialOracle
 from structsvm.partitions import (
@@ -71,7 +71,7 @@ class Entry:
 class Incomplete(PartitionProblem):
     """Says nothing of its labels."""
 
-    def decoder(self, sample):
+    def decoder(self, instance):
         return SequentialOracle()
 
 
@@ -198,18 +198,18 @@ class Asymmetric(Segments):
 def test_prices_and_scores_are_those_of_the_loss_of_the_problem():
     Xs, ys = recordings(4)
     problem = Asymmetric()
-    samples, _ = problem.read(Xs)
-    truths = [problem.encode(y, x) for y, x in zip(ys, samples, strict=True)]
-    found = problem.calibrate(np.eye(2), Examples(samples, truths))
+    instances, _ = problem.read(Xs)
+    truths = [problem.encode(y, x) for y, x in zip(ys, instances, strict=True)]
+    found = problem.calibrate(np.eye(2), Examples(instances, truths))
     for price, loss in zip(found.penalties, found.losses, strict=True):
-        guesses = [problem.partition(x, Metric(np.eye(2), price)) for x in samples]
+        guesses = [problem.partition(x, Metric(np.eye(2), price)) for x in instances]
         losses = list(map(missed_changes_cost_most, truths, guesses))
         assert loss == pytest.approx(np.mean(losses))
         assert problem.scores(truths[0], guesses[0], 0)["loss"] == losses[0]
         assert problem.agreement(truths[0], guesses[0]) == -losses[0]
 
 
-TABLE = Sample(np.zeros((40, 2)))
+TABLE = Instance(np.zeros((40, 2)))
 SHORT = EquivalenceMatrix.from_labels([0, 0, 1])
 
 
@@ -237,7 +237,7 @@ class FewItems(Segments):
 
     oracle: type[Oracle] = WithoutConditions
 
-    def decoder(self, sample):
+    def decoder(self, instance):
         return self.oracle(contiguous=True)
 
 
@@ -245,13 +245,13 @@ class FewItems(Segments):
 class FewOfASet(FewItems):
     traits = Traits(words=Words("set", "group", "item"))
 
-    def decoder(self, sample):
+    def decoder(self, instance):
         return self.oracle(contiguous=False)
 
-    def encode(self, y, sample):
+    def encode(self, y, instance):
         labels = np.asarray(y)
-        if labels.shape != (sample.n_samples,):
-            raise DataError(f"labels of shape {labels.shape} for {sample.n_samples} items")
+        if labels.shape != (instance.n_samples,):
+            raise DataError(f"labels of shape {labels.shape} for {instance.n_samples} items")
         return EquivalenceMatrix.from_labels(labels)
 
 
@@ -285,7 +285,7 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
 
 @cases(
     ("decoder", None, r"decoder returned None .* return an instance of Oracle"),
-    ("training_sample", None, "training_sample returned None .*: return an instance of Lab"),
+    ("training_instance", None, "training_instance returned None .*: return an instance of Lab"),
     ("closed_form", 3, r"closed_form returned 3 .*: return an array L \(P, r\), or None"),
     ("calibrate", None, "calibrate returned None .*: return an instance of Calibration"),
     ("objective", None, "objective returned None .*: return an instance of Objective"),
@@ -299,10 +299,10 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
     ("unit", np.nan, "unit returned nan .*: return None or a number > 0"),
     ("encode", [1, 1, 0, 0], r"encode returned \[1, 1, 0, 0\] \(a list\)"),
     ("encode", SHORT, "encode returned .*: return an EquivalenceMatrix of 40 samples"),
-    ("read", [TABLE], r"read returned .*: return a list of Sample\(X, side\)"),
+    ("read", [TABLE], r"read returned .*: return a list of Instance\(X, side\)"),
     ("read", (iter([TABLE]), None), "read returned .*iterator object .*a tuple"),
-    ("read", ([Sample(TABLE.X.astype(np.float32))], None), "read returned .*X of float64"),
-    ("read", ([Sample(TABLE.X[:, 0])], None), "read returned .*X of float64"),
+    ("read", ([Instance(TABLE.X.astype(np.float32))], None), "read returned .*X of float64"),
+    ("read", ([Instance(TABLE.X[:, 0])], None), "read returned .*X of float64"),
 )
 def test_what_a_method_must_not_return_is_named(monkeypatch, method, answer, complaint):
     found = lambda self, *arguments: answer  # noqa: E731

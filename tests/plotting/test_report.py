@@ -211,7 +211,7 @@ def test_a_report_of_images_has_their_verdict(cutter):
 
 def test_graphs_that_are_no_images_are_points(cutter):
     images, masks = discs(np.random.default_rng(1), 2)
-    graphs = [sample.side for sample in prepare(cutter, images)]
+    graphs = [instance.side for instance in prepare(cutter, images)]
     page = Page(report_page(cutter, graphs, masks))
     assert page.data["kind"] == "tables"
     assert (page.data["item"], page.data["part"]) == ("node", "cluster")
@@ -299,7 +299,7 @@ def test_the_three_that_weigh_most_are_drawn_under_the_truth(supported):
     ]
     total = sum(found.multiplier for found in support)
     for found, figure in zip(support[:3], shown["figures"], strict=True):
-        assert figure["caption"].startswith(f"{NAMES[found.sample]}: ")
+        assert figure["caption"].startswith(f"{NAMES[found.instance]}: ")
         share = f"{100 * found.multiplier / total:.1f} % of the weight of all."
         assert figure["caption"].endswith(share)
     assert f"{len(support)} wrong segmentations hold the metric" in shown["words"]
@@ -312,7 +312,7 @@ def test_a_loaded_model_shows_them_as_well(supported, tmp_path):
 
 def test_recordings_without_names_are_numbered():
     supported = MetricLearner(metric="diagonal").fit(Xs[:5], YS[:5])
-    heaviest = supported.solution_.support[0].sample
+    heaviest = supported.solution_.support[0].instance
     caption = support_of(supported)["figures"][0]["caption"]
     assert caption.startswith(f"Training recording {heaviest}: ")
 

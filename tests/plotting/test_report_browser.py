@@ -132,7 +132,7 @@ def test_segments_are_those_of_the_learner(page, learner):
 
 
 def test_the_worst_comes_first_and_columns_sort(page, learner):
-    recordings = evaluate(learner, XS, YS, names=NAMES).samples
+    recordings = evaluate(learner, XS, YS, names=NAMES).instances
     loss = {r.name: r.scores["learned"]["loss"] for r in recordings}
     saved = {r.name: r.scores["untrained"]["loss"] - loss[r.name] for r in recordings}
     assert shown(page) == sorted(saved, key=saved.get)
@@ -151,7 +151,7 @@ def test_a_browser_filters_recordings_by_name_and_loss(page, learner):
     assert by_id(page, "shown").text == "1 of 6 shown"
     by_id(page, "filter").send_keys(Keys.BACKSPACE * 3)
     by_id(page, "worse").click()
-    recordings = evaluate(learner, XS, YS, names=NAMES).samples
+    recordings = evaluate(learner, XS, YS, names=NAMES).instances
     worse = [
         r.name for r in recordings if r.scores["learned"]["loss"] > r.scores["untrained"]["loss"]
     ]

@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import DataError, SettingsError
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions import Examples
@@ -29,7 +29,7 @@ class TestCertificates:
         X = rng.standard_normal((T, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[truth.labels]
         objective = problem.objective("full", 2)
         omega = objective.regularizer(SquaredNorm(), 0.05)
-        return objective.risk(Examples([Sample(X)], [truth]), omega), X, truth
+        return objective.risk(Examples([Instance(X)], [truth]), omega), X, truth
 
     def true_objective(self, risk, X, truth, w):
         """Omega plus the hinge, all partitions into as many clusters tried."""
@@ -64,7 +64,7 @@ class TestCertificates:
         bound = solution.certified_upper
         assert self.true_objective(risk, X, truth, solution.w) <= bound + 1e-9
         relaxed = Clustering(oracle="relaxed").objective("full", 2)
-        data = Examples([Sample(X)], [truth])
+        data = Examples([Instance(X)], [truth])
         relaxed_risk = relaxed.risk(data, relaxed.regularizer(SquaredNorm(), 0.05))
         (x,) = relaxed_risk.xs
         (y,) = relaxed_risk.ys

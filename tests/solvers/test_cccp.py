@@ -9,7 +9,7 @@ from cut_cases import planted
 from noisy_master import FailsAfter
 from scipy.optimize import minimize
 
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import MasterError, SettingsError
 from structsvm.graphs.labelled_nodes import node_labels
 from structsvm.masters.cvxpy import CvxpyMaster
@@ -28,10 +28,10 @@ def random_risk(seed, objective="normalized", metric="full", oracle="relaxed", l
     rng = np.random.default_rng(seed)
     graphs, labels = planted(rng, n=4, T=25, K=K, noise=2.0, sparse=seed % 2 == 1)
     problem = NormalizedCut(objective_kind=objective, oracle=oracle)
-    samples = [Sample(0.4 * graph.X, graph) for graph in graphs]
+    instances = [Instance(0.4 * graph.X, graph) for graph in graphs]
     truths = [node_labels(y, graph) for y, graph in zip(labels, graphs, strict=True)]
     omega = SquaredNorm(lam, center=1.0)
-    return problem.objective(metric, 3).risk(Examples(samples, truths), omega)
+    return problem.objective(metric, 3).risk(Examples(instances, truths), omega)
 
 
 def objective(risk, w):
@@ -151,7 +151,7 @@ def test_quasi_newton_takes_about_as_many_evaluations_as_scipy_to_the_same_minim
         found = quasi_newton().solve(risk)
         assert found.status is Status.STATIONARY
         assert found.upper == pytest.approx(least, abs=1e-7)
-        ours += found.oracle_calls // risk.n_samples
+        ours += found.oracle_calls // risk.n_instances
         others += calls
     assert ours <= 1.1 * others
 

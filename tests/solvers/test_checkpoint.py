@@ -200,7 +200,7 @@ def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
             return super().separate(w, x, y)
 
     risk = risk_of(problem=Flaky(SPACE))
-    with pytest.raises(PluginError, match=r"sample 7: \w+\.separate raised ZeroDivision"):
+    with pytest.raises(PluginError, match=r"instance 7: \w+\.separate raised ZeroDivision"):
         CuttingPlane(Stopping(1e-4, 40)).solve(risk, resume=file)
     solution = CuttingPlane(Stopping(1e-4, 40)).solve(risk, resume=file)
     assert len(calls) == 12 * 4 + 8 + 2 * 12 + solution.oracle_calls - 12 * 4

@@ -13,7 +13,7 @@ from enumerated import Listed, Once, column, listed_risk, optimum
 from noisy_master import Noisy
 
 from structsvm import MetricLearner
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.datasets import relevant_changes
 from structsvm.errors import MasterError, OracleError, OracleWarning, PluginError
 from structsvm.io import arrays_and_labels
@@ -146,14 +146,14 @@ def raising(error):
 class TestOracles:
     @pytest.mark.parametrize(("solver", "after"), [(CuttingPlane(), 6), (BlockFrankWolfe(), 2)])
     def test_one_that_raises_names_the_sample(self, solver, after):
-        with pytest.raises(PluginError, match=r"sample 2: .* ZeroDivisionError: oh") as caught:
+        with pytest.raises(PluginError, match=r"instance 2: .* ZeroDivisionError: oh") as caught:
             solver.solve(scripted(raising(ZeroDivisionError("oh")), after=after))
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
     def test_a_value_that_is_not_finite_names_the_sample(self):
         risk = listed_risk(*FULL)
         risk.xs[1].features[3:] = np.nan
-        with pytest.raises(OracleError, match=r"sample 1: .* value nan"):
+        with pytest.raises(OracleError, match=r"instance 1: .* value nan"):
             CuttingPlane().solve(risk)
 
     @cases(
@@ -223,7 +223,7 @@ class TestOracles:
 
         honest = listed_risk(*FULL, seed=1)
         with pytest.warns(OracleWarning, match="^Scripted found, of .* worse than one found"):
-            solution = solver.solve(scripted(forgetful, after=honest.n_samples, seed=1))
+            solution = solver.solve(scripted(forgetful, after=honest.n_instances, seed=1))
         assert solution.lower <= optimum(honest) * (1 + 1e-9)
         assert solution.certified_upper == np.inf
         assert solution.status is not Status.OPTIMAL
@@ -416,7 +416,7 @@ class TestCache:
 
     def test_it_takes_no_more_memory_than_it_may(self, monkeypatch):
         risk = listed_risk(*FULL, n_samples=6, n_labels=60, seed=10)
-        monkeypatch.setattr(cutting_plane, "CACHE_BYTES", 8 * risk.n_samples * risk.space.dim - 1)
+        monkeypatch.setattr(cutting_plane, "CACHE_BYTES", 8 * risk.n_instances * risk.space.dim - 1)
         found, without = (
             CuttingPlane(Stopping(1e-4, 400), "one", **settings).solve(risk)
             for settings in ({}, {"cached_planes": 0})
@@ -428,7 +428,7 @@ class TestCache:
         risk = scripted(lambda w, x, y, answer: answer, seed=11, n_labels=60)
         solution = CuttingPlane(Stopping(1e-4, 400), "one").solve(risk)
         blocks = blocks_of(listed_risk(*FULL, seed=11, n_labels=60))
-        question = solution.w, np.arange(sum(len(b.samples) for b in blocks)), np.inf
+        question = solution.w, np.arange(sum(len(b.instances) for b in blocks)), np.inf
         hinges = np.concatenate([planes.values for planes in separate_share(blocks, question)])
         assert solution.upper == pytest.approx(risk.penalty(solution.w) + sum(hinges), rel=1e-9)
         assert len(risk.problem.calls) == solution.oracle_calls
@@ -440,8 +440,8 @@ def test_a_start_that_is_hard_to_beat_does_not_hold_a_run_back():
     problem = MetricObjective(ChangePoint(), "full", 6)
     risk = problem.risk(
         Examples(
-            [Sample(r.X / np.sqrt(6)) for r in recordings],
-            [ChangePoint().encode(r.y, Sample(r.X)) for r in recordings],
+            [Instance(r.X / np.sqrt(6)) for r in recordings],
+            [ChangePoint().encode(r.y, Instance(r.X)) for r in recordings],
         ),
         problem.regularizer(SquaredNorm(), lam=1e-3),
     )

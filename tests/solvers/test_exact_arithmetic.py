@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.masters.base import Cut, Master, MasterSolution, WorkingSet, checked
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.newton import master_from
@@ -127,7 +127,7 @@ def instance(seed, offset, scale, regularizer: Regularizer, P=2, N=2):
         scale**4 if isinstance(regularizer, SquaredNorm) else scale**2
     )
     weighted = problem.regularizer(regularizer, lam)
-    risk = problem.risk(Examples([Sample(X) for X in Xs], truths), weighted)
+    risk = problem.risk(Examples([Instance(X) for X in Xs], truths), weighted)
     return risk, Exact(Xs, truths, weighted, risk.sample_weight)
 
 
@@ -168,7 +168,7 @@ def test_a_lower_bound_is_below_the_exact_dual_value_of_any_multipliers(offset, 
         rng = np.random.default_rng(seed)
         samples = list(zip(risk.xs, risk.ys, risk.sample_weight, strict=True))
         truths = sum(w * np.abs(risk.problem.joint_feature(x, y)) for x, y, w in samples)
-        cuts = WorkingSet(risk.n_samples, risk.space.dim)
+        cuts = WorkingSet(risk.n_instances, risk.space.dim)
         chosen = []
         for i, (x, y, weight) in enumerate(samples):
             for k, ends in enumerate(segmentations(y.n_samples)):

@@ -17,7 +17,7 @@ from structsvm import (
     SettingsError,
     Status,
 )
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.errors import CertificateError, DataWarning, OracleError
 from structsvm.interop import risk_of
 from structsvm.masters.base import Master, MasterSolution
@@ -81,7 +81,7 @@ def test_a_small_weight_of_a_feature_with_large_values_counts(metric):
         weight = B / scale**2 if metric == "diagonal" else B / np.outer(scale, scale)
         w = objective.join(weight, 8.0)
         M = EquivalenceMatrix.from_labels(y)
-        x = ChangePoint().training_sample(Sample(X * scale), M)
+        x = ChangePoint().training_instance(Instance(X * scale), M)
         answer = objective.separate(w, x, M)
         gain = objective.joint_feature(x, answer.y) - objective.joint_feature(x, M)
         found.append(objective.loss(M, answer.y) + gain @ w + answer.slack)
@@ -127,12 +127,15 @@ def test_jumps_that_leave_the_noise_no_digits_are_warned_of(data, problem):
     if problem.missing == "mask":
         X[3] = np.nan
     metric = Metric(np.eye(1), 10.0)
-    quiet = problem.partition(Sample(X), metric)
+    quiet = problem.partition(Instance(X), metric)
     steps = 1e8 * (np.arange(len(X)) >= 25)[:, None]
     with pytest.warns(DataWarning, match="rounding may hide changes"):
-        problem.partition(Sample(X + steps), metric)
+        problem.partition(Instance(X + steps), metric)
     steps = 1e4 * (np.arange(len(X)) >= 20)[:, None]
-    assert set(quiet.breakpoints) <= {20, *problem.partition(Sample(X + steps), metric).breakpoints}
+    assert set(quiet.breakpoints) <= {
+        20,
+        *problem.partition(Instance(X + steps), metric).breakpoints,
+    }
 
 
 class TestContradiction:

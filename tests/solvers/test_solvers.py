@@ -279,7 +279,7 @@ class Own(Solver):
 
     def steps(self, run):
         while True:
-            run.evaluate(np.ones(run.dim), np.arange(run.n_samples))
+            run.evaluate(np.ones(run.dim), np.arange(run.n_instances))
             yield Step("the same again")
 
 

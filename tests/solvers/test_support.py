@@ -69,7 +69,7 @@ def test_every_method_knows_its_support(method, metric):
     assert is_between(program.solve(solver="CLARABEL"), solution, 1e-6)
     assert all(found.plane is None for found in solution.support)
     sums = np.bincount(
-        [found.sample for found in solution.support],
+        [found.instance for found in solution.support],
         weights=[found.multiplier for found in solution.support],
         minlength=len(Xs),
     )
@@ -88,8 +88,8 @@ def test_the_bound_follows_from_the_support_alone(method):
     offset = 0.0
     slope = np.zeros(risk.space.dim)
     for found in learner.solution_.support:
-        x = risk.xs[found.sample]
-        truth = risk.ys[found.sample]
+        x = risk.xs[found.instance]
+        truth = risk.ys[found.instance]
         y = EquivalenceMatrix.from_labels(found.labelling.labels)
         offset += found.multiplier * found.loss
         away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
@@ -162,7 +162,7 @@ def test_a_model_file_keeps_the_support(tmp_path):
 
 
 def vars_of(found):
-    return found.sample, found.multiplier, found.labelling, found.truth, found.loss
+    return found.instance, found.multiplier, found.labelling, found.truth, found.loss
 
 
 def test_a_run_that_went_on_keeps_the_planes_of_what_it_has_forgotten(tmp_path):

@@ -29,7 +29,7 @@ from structsvm.partitions import (
     EquivalenceMatrix,
     Oracle,
     Quality,
-    SearchedSample,
+    SearchedInstance,
 )
 from structsvm.problem import Separation
 from structsvm.problems import Clustering
@@ -152,7 +152,7 @@ def test_honest_oracles_pass():
 # ---- problems of partitions
 
 
-class Doubled(SearchedSample):
+class Doubled(SearchedInstance):
     def gram(self, y):
         return 2.0 * super().gram(y)
 
@@ -182,39 +182,42 @@ class Even(Oracle):
         return EXACT.maximize(objective, replace(constraint, forbidden=odd))
 
 
-def any_labels(self, y, sample):
-    if np.shape(y) != (sample.n_samples,):
+def any_labels(self, y, instance):
+    if np.shape(y) != (instance.n_samples,):
         raise DataError("labels of another shape")
     return EquivalenceMatrix.from_labels(y)
 
 
-def fails_otherwise(self, y, sample):
-    if np.shape(y) != (sample.n_samples,):
+def fails_otherwise(self, y, instance):
+    if np.shape(y) != (instance.n_samples,):
         raise IndexError("no luck")
-    return Segments.encode(self, y, sample)
+    return Segments.encode(self, y, instance)
 
 
-def writes(self, sample, truth):
-    X = sample.X
+def writes(self, instance, truth):
+    X = instance.X
     X += 1.0
-    return SearchedSample(sample.data, truth, EXACT)
+    return SearchedInstance(instance.data, truth, EXACT)
 
 
 OF_SEGMENTS = {
     "another family": (
-        {"decoder": lambda self, sample: ClusteringOracle(relaxation=False)},
+        {"decoder": lambda self, instance: ClusteringOracle(relaxation=False)},
         "violates|no partition of this family|refused|failed",
     ),
     "accepts anything": (
-        {"encode": lambda self, y, sample: EquivalenceMatrix.from_labels(np.ravel(y)[: len(y)])},
+        {"encode": lambda self, y, instance: EquivalenceMatrix.from_labels(np.ravel(y)[: len(y)])},
         "encode accepted",
     ),
     "crashes": ({"encode": fails_otherwise}, "encode raised IndexError for a table of labels"),
     "forgets": (
-        {"decode": lambda self, M, sample: np.zeros(M.n_samples, dtype=np.int64)},
+        {"decode": lambda self, M, instance: np.zeros(M.n_samples, dtype=np.int64)},
         r"encode\(decode\(M\)\) is another partition",
     ),
-    "lists": ({"decode": lambda self, M, sample: M.labels.tolist()}, "return one integer for each"),
+    "lists": (
+        {"decode": lambda self, M, instance: M.labels.tolist()},
+        "return one integer for each",
+    ),
     "is contrary": (
         {"agreement": lambda self, truth, guess: float(truth != guess)},
         "larger must be better",
@@ -224,26 +227,29 @@ OF_SEGMENTS = {
         r"unit returned 0\.0.*: return None or a number > 0",
     ),
     "ignores weights": (
-        {"unit": lambda self, data: float(sum(x.X.var() for x in data.samples))},
+        {"unit": lambda self, data: float(sum(x.X.var() for x in data.instances))},
         "with that sample twice",
     ),
     "has another gram": (
-        {"training_sample": lambda self, x, truth: Doubled(x.data, truth, EXACT)},
-        r"gram of the truth of sample 0 is not X\^T M X",
+        {"training_instance": lambda self, x, truth: Doubled(x.data, truth, EXACT)},
+        r"gram of the truth of instance 0 is not X\^T M X",
     ),
-    "has a lazy decoder": ({"decoder": lambda self, sample: Lazy()}, "declared exact|separate"),
+    "has a lazy decoder": ({"decoder": lambda self, instance: Lazy()}, "declared exact|separate"),
     "learns lazily": (
-        {"training_sample": lambda self, x, truth: SearchedSample(x.data, truth, Lazy())},
+        {"training_instance": lambda self, x, truth: SearchedInstance(x.data, truth, Lazy())},
         "separate reached|declared exact|separate of a training sample",
     ),
-    "is coarse": ({"decoder": lambda self, sample: Even()}, "refused|separate|failed|families"),
+    "is coarse": ({"decoder": lambda self, instance: Even()}, "refused|separate|failed|families"),
     "has clusters": (
-        {"decoder": lambda self, sample: ClusteringOracle(relaxation=False), "encode": any_labels},
+        {
+            "decoder": lambda self, instance: ClusteringOracle(relaxation=False),
+            "encode": any_labels,
+        },
         "contiguous is True, but encode accepts clusters that are no segments",
     ),
     "writes": (
-        {"training_sample": writes},
-        r"(training_sample modified X|writes modified its input)",
+        {"training_instance": writes},
+        r"(training_instance modified X|writes modified its input)",
     ),
     "has no score": ({"scores": lambda self, *_: {"f1": 1.0}}, "among them 'loss' and"),
     "reads lists": ({"read": lambda self, Xs, names=None, n=None: Xs}, "read returned"),
@@ -262,11 +268,11 @@ class Dwell(Segments):
 
     searched: int = 8
 
-    def decoder(self, sample):
-        return ChangePoint(min_length=self.searched).decoder(sample)
+    def decoder(self, instance):
+        return ChangePoint(min_length=self.searched).decoder(instance)
 
-    def encode(self, y, sample):
-        return ChangePoint(min_length=8).encode(super().encode(y, sample).labels, sample)
+    def encode(self, y, instance):
+        return ChangePoint(min_length=8).encode(super().encode(y, instance).labels, instance)
 
 
 def test_a_family_with_a_scale_is_compared_on_the_samples_given():
@@ -372,15 +378,15 @@ class Quiet(Segments):
     """Segments that do not change where an instrument was off: pairs (X, the times it was)."""
 
     def read(self, Xs, feature_names=None, n_features=None):
-        samples, names = super().read([X for X, _ in Xs], feature_names, n_features)
-        return [replace(x, side=off) for x, (_, off) in zip(samples, Xs, strict=True)], names
+        instances, names = super().read([X for X, _ in Xs], feature_names, n_features)
+        return [replace(x, side=off) for x, (_, off) in zip(instances, Xs, strict=True)], names
 
-    def decoder(self, sample):
-        return QuietOracle(sample.side)
+    def decoder(self, instance):
+        return QuietOracle(instance.side)
 
-    def encode(self, y, sample):
-        M = super().encode(y, sample)
-        if set(M.breakpoints) & sample.side:
+    def encode(self, y, instance):
+        M = super().encode(y, instance)
+        if set(M.breakpoints) & instance.side:
             raise DataError("the label changes where the instrument was off")
         return M
 

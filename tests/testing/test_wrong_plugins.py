@@ -31,7 +31,7 @@ from structsvm.partitions import (
     Oracle,
     PartitionProblem,
     Quality,
-    SearchedSample,
+    SearchedInstance,
     TraceObjective,
     Traits,
 )
@@ -94,7 +94,7 @@ SOLVERS = [
 def test_a_broken_problem_is_named_before_the_first_round_ends(
     solver: Any, broken: str, complaint: str
 ) -> None:
-    with pytest.raises(PluginError, match=f"sample 0: .*{complaint}"):
+    with pytest.raises(PluginError, match=f"instance 0: .*{complaint}"):
         solver.solve(risk(broken))
 
 
@@ -235,7 +235,7 @@ class CountingOracle(SequentialOracle):
 
 
 def test_what_an_oracle_writes_down_is_named() -> None:
-    changed = r"sample 0: CountingOracle\.asked was changed .* keep settings only"
+    changed = r"instance 0: CountingOracle\.asked was changed .* keep settings only"
     with pytest.raises(PluginError, match=changed):
         MetricLearner(mutant(Segments, decoder=lambda *_: CountingOracle())()).fit(*recordings())
 
@@ -251,7 +251,7 @@ class OneAnswer(Oracle):
 
 def test_an_answer_worse_than_the_truth_is_none_of_an_exact_oracle() -> None:
     problem = mutant(Segments, decoder=lambda *_: OneAnswer())()
-    with pytest.warns(OracleWarning, match="^OneAnswer found, of sample 0: .* than the true one"):
+    with pytest.warns(OracleWarning, match="^OneAnswer found, of instance 0: .* than the true one"):
         learner = MetricLearner(problem, metric="diagonal").fit(*recordings())
     assert learner.solution_.status is Status.HEURISTIC
     assert learner.solution_.certified_upper == np.inf
@@ -341,8 +341,8 @@ OTHER_LOSS = property(lambda self: zero_one)
 
 
 @cases(
-    (Free_, "loss", OTHER_LOSS, "zero_one, and SearchedSample does not maximise with it"),
-    (Clustering, "loss", OTHER_LOSS, "zero_one, and CompressedSample"),
+    (Free_, "loss", OTHER_LOSS, "zero_one, and SearchedInstance does not maximise with it"),
+    (Clustering, "loss", OTHER_LOSS, "zero_one, and CompressedInstance"),
 )
 def test_fit_refuses_what_loss_augmented_inference_does_not_know(base, name, other, named):
     problem = mutant(base, **{name: other})()
@@ -350,7 +350,7 @@ def test_fit_refuses_what_loss_augmented_inference_does_not_know(base, name, oth
         MetricLearner(problem, metric="diagonal").fit(*short_recordings())
 
 
-class ZeroOneSample(SearchedSample):
+class ZeroOneInstance(SearchedInstance):
     """All segmentations of a few samples, looked at one by one."""
 
     losses = (zero_one,)
@@ -369,11 +369,11 @@ class ZeroOneSample(SearchedSample):
 class ZeroOne(Free_):
     loss = OTHER_LOSS
 
-    def training_sample(self, sample, truth):
-        return ZeroOneSample(sample.data, truth, SequentialOracle())
+    def training_instance(self, instance, truth):
+        return ZeroOneInstance(instance.data, truth, SequentialOracle())
 
 
-def test_another_loss_is_learned_by_a_training_sample_that_declares_it():
+def test_another_loss_is_learned_by_a_training_instance_that_declares_it():
     Xs, ys = short_recordings()
     learner = MetricLearner(ZeroOne(), metric="diagonal").fit(Xs, ys)
     risk = risk_of(learner, Xs, ys)
@@ -410,11 +410,11 @@ class TensOracle(SequentialOracle):
 class ByOracle(PartitionProblem):
     traits = Traits(contiguous=True)
 
-    def decoder(self, sample):
+    def decoder(self, instance):
         return TensOracle()
 
-    def encode(self, y, sample):
-        return ChangePoint().encode(y, sample)
+    def encode(self, y, instance):
+        return ChangePoint().encode(y, instance)
 
 
 @pytest.fixture(scope="module")
@@ -456,11 +456,11 @@ def same(*_args, **_kwargs):
 
 @cases(
     (SegmentProblem, "partition", "calibrate"),
-    (Clustering, "decoder", "training_sample"),
+    (Clustering, "decoder", "training_instance"),
     (Clustering, "partition", "calibrate"),
     (NormalizedCut, "partition", "calibrate"),
     (NormalizedCut, "decoder", "partition"),
-    (NormalizedCut, "training_sample", "objective"),
+    (NormalizedCut, "training_instance", "objective"),
     (NormalizedCut, "loss", "objective"),
     (MetricObjective, "separate", "separate_all"),
     (MetricObjective, "loss", "separate_all"),
@@ -479,7 +479,7 @@ def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
 
 @cases(
     (SequentialOracle, "ask"),
-    (SearchedSample, "read"),
+    (SearchedInstance, "read"),
     (MetricObjective, "join"),
 )
 def test_what_is_no_hook_is_not_replaced(base, name):

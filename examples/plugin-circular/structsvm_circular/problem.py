@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError
-from structsvm.partitions import EquivalenceMatrix, Oracle, PartitionProblem, Sample, Traits
+from structsvm.partitions import EquivalenceMatrix, Instance, Oracle, PartitionProblem, Traits
 from structsvm_circular.oracle import CircularOracle
 
 __all__ = ["Circular"]
@@ -22,14 +22,14 @@ class Circular(PartitionProblem):
 
     traits = Traits()  # a segment may hold both ends, so that clusters are not contiguous
 
-    def decoder(self, sample: Sample) -> Oracle:
+    def decoder(self, instance: Instance) -> Oracle:
         """Exact dynamic programming around the circle."""
         return CircularOracle()
 
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+    def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
         """Runs of equal labels, the last of which joins the first if its label is the same."""
         labels = np.asarray(y)
-        T = sample.n_samples
+        T = instance.n_samples
         if labels.shape != (T,):
             raise DataError(f"labels of shape {labels.shape} for {T} samples: one for each")
         segment = np.concatenate(([0], np.cumsum(labels[1:] != labels[:-1])))

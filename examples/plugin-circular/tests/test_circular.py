@@ -7,7 +7,7 @@ from structsvm_circular import Circular, CircularOracle
 from structsvm import MetricLearner, evaluate
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles import all_partitions
-from structsvm.partitions import Constraint, Sample, TraceObjective, plugins
+from structsvm.partitions import Constraint, Instance, TraceObjective, plugins
 from structsvm.testing import check_oracle, check_problem
 
 
@@ -66,7 +66,7 @@ def test_boundaries_are_refused():
 
 def test_labels_join_around_the_corner():
     def encoded(labels, T):
-        return Circular().encode(labels, Sample(np.zeros((T, 1))))
+        return Circular().encode(labels, Instance(np.zeros((T, 1))))
 
     assert encoded(["a", "a", "b", "a"], 4).labels.tolist() == [0, 0, 1, 0]
     assert encoded(["a", "b", "b", "c"], 4).labels.tolist() == [0, 1, 1, 2]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError
 from structsvm.partitions import (
     EquivalenceMatrix,
+    Instance,
     Oracle,
     PartitionProblem,
-    Sample,
     Traits,
     Words,
 )
@@ -46,30 +46,30 @@ class TreeParts(PartitionProblem):
 
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
-    ) -> tuple[list[Sample], list[str] | None]:
+    ) -> tuple[list[Instance], list[str] | None]:
         """Trees with features; the side information of a sample is its forest of edges."""
         trees = [_features_and_graph(x, i) for i, x in enumerate(Xs)]
-        samples, names = super().read([X for X, _ in trees], feature_names, n_features)
+        instances, names = super().read([X for X, _ in trees], feature_names, n_features)
         found = []
-        for i, (sample, (_, graph)) in enumerate(zip(samples, trees, strict=True)):
-            if len(graph) != sample.n_samples:
+        for i, (instance, (_, graph)) in enumerate(zip(instances, trees, strict=True)):
+            if len(graph) != instance.n_samples:
                 raise DataError(
-                    f"tree {i}: it has {len(graph)} nodes and features of {sample.n_samples}"
+                    f"tree {i}: it has {len(graph)} nodes and features of {instance.n_samples}"
                 )
-            found.append(Sample(sample.X, _edges(graph, i)))
+            found.append(Instance(instance.X, _edges(graph, i)))
         return found, names
 
-    def decoder(self, sample: Sample) -> Oracle:
+    def decoder(self, instance: Instance) -> Oracle:
         """Exact dynamic programming from the leaves to the roots."""
-        return TreeOracle(sample.side.pairs)
+        return TreeOracle(instance.side.pairs)
 
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+    def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
         """Connected parts of equal labels."""
         labels = np.asarray(y)
-        T = sample.n_samples
+        T = instance.n_samples
         if labels.shape != (T,):
             raise DataError(f"labels of shape {labels.shape} for {T} nodes: one for each")
-        same = [(i, j) for i, j in sample.side.pairs if labels[i] == labels[j]]
+        same = [(i, j) for i, j in instance.side.pairs if labels[i] == labels[j]]
         parts = nx.Graph(same)
         parts.add_nodes_from(range(T))
         part = np.empty(T, dtype=np.int64)

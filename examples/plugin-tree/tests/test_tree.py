@@ -109,11 +109,11 @@ def test_features_may_stand_in_the_nodes():
     (X, tree), y = river(0)
     for node, x in zip(tree, X, strict=True):
         tree.nodes[node]["features"] = x
-    (sample,), _ = TreeParts().read([tree])
-    assert np.array_equal(sample.X, X)
-    M = TreeParts().encode(y, sample)
+    (instance,), _ = TreeParts().read([tree])
+    assert np.array_equal(instance.X, X)
+    M = TreeParts().encode(y, instance)
     assert M.n_clusters == 2
-    assert sample.at(np.arange(3)).side == Edges(((0, 1), (1, 2)))
+    assert instance.at(np.arange(3)).side == Edges(((0, 1), (1, 2)))
 
 
 def test_learning_beats_the_untrained_metric_on_new_trees():

@@ -15,7 +15,7 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_whole
 
 Counts = int | Sequence[int | None] | None
-"""A number of clusters for every sample, one for each, or none given."""
+"""A number of clusters for every instance, one for each, or none given."""
 
 
 def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floats:
@@ -38,7 +38,7 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
 
 
 def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any], Ints]:
-    """Names of the groups of samples, and the number of that of each, (N,)."""
+    """Names of the groups of instances, and the number of that of each, (N,)."""
     if groups is None:
         return list(range(N)), np.arange(N)
     refuse_no_array(groups, "groups")
@@ -72,7 +72,7 @@ def asked_counts(asked: Counts | str, truths: Sequence[Any] | None) -> Counts:
 def cluster_counts(
     n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS
 ) -> list[int | None]:
-    """The number of clusters of each sample, checked against its size; None if it is not given."""
+    """The number of clusters of each instance, checked against its size; None if not given."""
     if n_clusters is None:
         return [None] * len(sizes)
     numbers: Any = n_clusters

@@ -1,4 +1,4 @@
-"""A labelled sample as learning sees it."""
+"""A labelled instance as learning sees it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structsvm.data.deferred import Data, in_memory
-from structsvm.data.sample import Sample
+from structsvm.data.instance import Instance
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector
 from structsvm.partitions.in_metric import InMetric
@@ -21,37 +21,37 @@ from structsvm.problem import Separation
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract
 
-Samples = Sequence[Sample]
+Instances = Sequence[Instance]
 
 Truths = Sequence[EquivalenceMatrix]
-"""The true partitions of as many samples."""
+"""The true partitions of as many instances."""
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Samples with their true partitions, and how much each counts.
+    """Instances with their true partitions, and how much each counts.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.partitions import EquivalenceMatrix, Examples, Sample
-    >>> Examples([Sample(np.zeros((4, 2)))], [EquivalenceMatrix.from_breakpoints([2, 4])]).weights
+    >>> from structsvm.partitions import EquivalenceMatrix, Examples, Instance
+    >>> Examples([Instance(np.zeros((4, 2)))], [EquivalenceMatrix.from_breakpoints([2, 4])]).weights
     array([1.])
     """
 
-    samples: Samples
+    instances: Instances
     truths: Truths
     weights: Floats = field(default_factory=lambda: np.empty(0))
-    """(N,): a weight of 2 counts as if the sample were there twice; 1 each if none are given."""
+    """(N,): a weight of 2 counts as if the instance were there twice; 1 each if none are given."""
 
     def __post_init__(self) -> None:
         if not self.weights.size:
-            object.__setattr__(self, "weights", np.ones(len(self.samples)))
+            object.__setattr__(self, "weights", np.ones(len(self.instances)))
 
     @property
     def arrays(self) -> list[Data]:
         """The features of each, (T, P), in memory or not."""
-        return [sample.data for sample in self.samples]
+        return [instance.data for instance in self.instances]
 
 
 Loss = Callable[[Projector, Projector], float]
@@ -73,16 +73,16 @@ class Scoring:
     """``beta``, the price of a cluster."""
 
 
-class LabelledSample(Contract):
+class LabelledInstance(Contract):
     """Samples ``X`` (T, P) and their true labelling, in the form for separation.
 
     Made once per fit. Its labellings are projectors of one type, known by ``n_clusters`` and
-    ``inner``; only the sample knows what more there is to them.
+    ``inner``; only the instance knows what more there is to them.
 
     Examples
     --------
-    >>> from structsvm.partitions import LabelledSample, SearchedSample
-    >>> issubclass(SearchedSample, LabelledSample)
+    >>> from structsvm.partitions import LabelledInstance, SearchedInstance
+    >>> issubclass(SearchedInstance, LabelledInstance)
     True
     """
 
@@ -116,16 +116,16 @@ class LabelledSample(Contract):
 
 
 @dataclass(frozen=True, eq=False)
-class SearchedSample(LabelledSample):
+class SearchedInstance(LabelledInstance):
     """The samples ``X`` (T, P) as they are, and an oracle over their partitions.
 
     Examples
     --------
     >>> import numpy as np
     >>> from structsvm.oracles import SequentialOracle
-    >>> from structsvm.partitions import EquivalenceMatrix, SearchedSample
+    >>> from structsvm.partitions import EquivalenceMatrix, SearchedInstance
     >>> X, M = np.array([[0.0], [0.0], [3.0]]), EquivalenceMatrix.from_breakpoints([2, 3])
-    >>> SearchedSample(X, M, SequentialOracle()).gram(M).tolist()
+    >>> SearchedInstance(X, M, SequentialOracle()).gram(M).tolist()
     [[9.0]]
     """
 
@@ -139,7 +139,7 @@ class SearchedSample(LabelledSample):
         """The samples, (T, P), read now if they are not in memory."""
         return in_memory(self.data)
 
-    def read(self) -> SearchedSample:
+    def read(self) -> SearchedInstance:
         """A copy whose samples are in memory."""
         X = self.X
         return self if X is self.data else replace(self, data=X)

@@ -12,15 +12,15 @@ from structsvm.support.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Instance:
     """T items with P features each, such as a recording, a table or the nodes of a graph.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.partitions import Sample
-    >>> sample = Sample(np.zeros((5, 2)), side="a tree over the five items")
-    >>> sample.n_samples, sample.n_features, sample.side
+    >>> from structsvm.partitions import Instance
+    >>> instance = Instance(np.zeros((5, 2)), side="a tree over the five items")
+    >>> instance.n_samples, instance.n_features, instance.side
     (5, 2, 'a tree over the five items')
     """
 
@@ -32,7 +32,7 @@ class Sample:
     are, its method ``with_features(X, names)`` makes one that knows others. Where users label
     something else than the items, such as pixels, its methods ``known_labels(y)`` and
     ``item_labels(y)`` make labels of the items, with -1, and names, with None, for what is not
-    known, and ``labelled(rows, truth)`` the truth where items are not taken out of a sample."""
+    known, and ``labelled(rows, truth)`` the truth where items are not taken out of an instance."""
     states: Floats | None = None
     """(T, C) how probable each named state is, if the features of a learner know states."""
 
@@ -56,8 +56,8 @@ class Sample:
         """Whether values are missing."""
         return has_missing(self.data)
 
-    def at(self, rows: Ints) -> Sample:
-        """Return some of the items, by their numbers, as a sample of their own.
+    def at(self, rows: Ints) -> Instance:
+        """Return some of the items, by their numbers, as an instance of their own.
 
         Raises
         ------
@@ -67,8 +67,8 @@ class Sample:
         side = self.side
         if side is not None and not hasattr(side, "at"):
             raise DataError(
-                f"some items of a sample have no meaning without its {type(side).__name__}: give "
-                "the side information a method at(rows), which returns that of these items"
+                f"some items of an instance have no meaning without its {type(side).__name__}: "
+                "give the side information a method at(rows), which returns that of these items"
             )
         part = None if side is None else side.at(rows)
         return replace(self, data=take_rows(self.data, rows), side=part, states=None)
@@ -81,13 +81,13 @@ class Sample:
         """Labels as features and baselines learn from them: the name of each item, if any."""
         return self.side.item_labels(y) if hasattr(self.side, "item_labels") else y
 
-    def part(self, rows: Ints, truth: Any) -> tuple[Sample, Any]:
-        """Some labelled items and their partition, as a sample to calibrate a price with."""
+    def part(self, rows: Ints, truth: Any) -> tuple[Instance, Any]:
+        """Some labelled items and their partition, as an instance to calibrate a price with."""
         if hasattr(self.side, "labelled"):
             return self, self.side.labelled(rows, truth)
         return self.at(rows), truth
 
-    def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> Sample:
+    def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> Instance:
         """Return the same items, or some of them, with other features, (T, P').
 
         ``made`` are their names where a stage of features has made them of those measured.
@@ -98,6 +98,6 @@ class Sample:
         return replace(self, data=X, side=side, states=None)
 
 
-def apply_to_samples(samples: Sequence[Sample], step: Step) -> list[Sample]:
-    made = apply_all([sample.data for sample in samples], step)
-    return [Sample(X, x.side, x.states) for x, X in zip(samples, made, strict=True)]
+def apply_to_instances(instances: Sequence[Instance], step: Step) -> list[Instance]:
+    made = apply_all([instance.data for instance in instances], step)
+    return [Instance(X, x.side, x.states) for x, X in zip(instances, made, strict=True)]
