@@ -209,9 +209,9 @@ def test_findings_are_plain_values_and_a_table():
 
 
 def test_what_cannot_be_diagnosed():
-    with pytest.raises(SettingsError, match="ys of no samples"):
+    with pytest.raises(SettingsError, match="ys of no instances"):
         diagnose(GOOD, ys=YS)
-    with pytest.raises(SettingsError, match="give the original samples"):
+    with pytest.raises(SettingsError, match="give the original data"):
         diagnose(GOOD, prepare(GOOD, XS), YS)
     with pytest.raises(DataError, match="12 recordings but 2 groups"):
         diagnose(GOOD, XS, YS, groups=[1, 2])

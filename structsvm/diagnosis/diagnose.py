@@ -111,15 +111,15 @@ def diagnose(
     if (structured := structured_in(learner)) is not None:
         return _of_structured(structured, Xs, ys)
     fitted = fitted_learner(learner, "diagnose")
-    without_samples = [
+    without_instances = [
         name for name, value in (("ys", ys), ("groups", groups)) if value is not None
     ]
     if Xs is None:
-        if without_samples:
-            raise SettingsError(f"{without_samples[0]} of no samples: give Xs as well")
+        if without_instances:
+            raise SettingsError(f"{without_instances[0]} of no instances: give Xs as well")
         return diagnosis_of(learner)
     if is_prepared(Xs):
-        raise SettingsError("give the original samples: prepared ones have lost their scale")
+        raise SettingsError("give the original data: prepared instances have lost their scale")
     form = Form.given_to(fitted, Xs)
     ys = form.labels(ys)
     groups = form.in_order(groups, "groups")

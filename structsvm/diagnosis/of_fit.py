@@ -58,8 +58,8 @@ def inference(given: tuple[StructuredSVM, Instances]) -> Found:
     if found:
         missed, worst = max(found)
         yield (
-            f"on {len(found)} of {len(of_instances)} instances {name} found a labelling whose score "
-            f"is below that of the true one, by {missed:.3g} on " + nth("instance", worst),
+            f"on {len(found)} of {len(of_instances)} instances {name} found a labelling with a "
+            f"score below that of the true one, by {missed:.3g} on " + nth("instance", worst),
             "maximise the score over all labellings in predict, without the loss",
             {"instances": sorted(i for _, i in found), "missed": missed},
         )

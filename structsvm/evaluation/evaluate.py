@@ -175,7 +175,7 @@ def evaluate(
         return evaluate_structured(structured, Xs, ys, names, baselines, groups)
     learner = fitted_learner(learner, "evaluate")
     if is_prepared(Xs):
-        raise SettingsError("give the original samples, not prepared ones: classifiers need these")
+        raise SettingsError("give the original data, not prepared instances: classifiers need them")
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
     measured = measured_by(learner, form.instances) if measured is None else measured
     N = len(measured)

@@ -199,7 +199,7 @@ class Form:
             strangers += [key for key in self.keys if key not in ys]
         if strangers:
             raise DataError(
-                f"samples and {called} are given by different names: {strangers[0]!r} is only in "
+                f"instances and {called} are given by different names: {strangers[0]!r} is only in "
                 "one of them"
             )
         return [ys.get(key) for key in self.keys]

@@ -97,7 +97,7 @@ class TrainingSet:
                 )
             if twice:
                 raise DataError(
-                    f"a TrainingSet holds {', '.join(twice)} already: read the samples with it"
+                    f"a TrainingSet holds {', '.join(twice)} already: read the instances with it"
                 )
             return replace(Xs, problem=problem)
         form = Form.of(Xs, problem=problem).told()

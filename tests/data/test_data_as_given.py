@@ -189,7 +189,7 @@ def test_what_is_known_of_one_of_them(learner):
     found = learner.predict_segments(BY_NAME, known={5: known})
     assert found == named(BY_NAME, learner.predict_segments(NEW, known=[None, known, None]))
     assert found[5][-1]["start"] == 39
-    with pytest.raises(DataError, match="samples and what is known are given by different names"):
+    with pytest.raises(DataError, match="instances and what is known are given by different names"):
         learner.predict(BY_NAME, known={"d": PartialLabels(n_clusters=2)})
 
 

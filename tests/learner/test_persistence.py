@@ -22,13 +22,14 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.features import HermiteMoments, Lags, Union
 from structsvm.io import arrays_and_labels
-from structsvm.learner.files import MODEL, load, save
+from structsvm.learner.files import MODEL, load, model_codec, save
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.parallel import Serial, Threads
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
+from structsvm.status import SupportLabelling
 from structsvm.support.archive import write_atomically
 from structsvm.support.codec import Codec, Unstorable, Unstored
 
@@ -403,6 +404,14 @@ def test_what_cannot_be_written_is_named_with_its_place():
     with pytest.raises(Unstorable, match="print"):
         new_codec().pack(print)
     assert through(Unstored("a function")) == Unstored("a function")
+
+
+def test_a_field_with_its_older_name_is_read():
+    codec = model_codec()
+    packed = codec.pack(SupportLabelling(3, 0.5, None, None, 1.0, (2.0, np.ones(2))))
+    packed["of"]["sample"] = packed["of"].pop("instance")
+    found = model_codec(codec.arrays).unpack(packed)
+    assert (found.instance, found.multiplier, found.plane[0]) == (3, 0.5, 2.0)
 
 
 def test_what_stands_in_two_places_is_one_thing_again():

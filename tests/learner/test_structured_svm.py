@@ -200,13 +200,13 @@ def test_a_setting_that_cannot_be_is_named(classes, given, complaint):
 
 
 @cases(
-    ([[1.0]], [0, 1], {}, r"1 sample but 2 labellings in y: give one for each"),
-    ([], [], {}, r"X is empty: give at least one sample"),
+    ([[1.0]], [0, 1], {}, r"1 instance but 2 labellings in y: give one for each"),
+    ([], [], {}, r"X is empty: give at least one instance"),
     ([[1.0]], None, {}, r"there are no labellings"),
     ([np.array([1.0, np.nan])], [0], {}, r"instance 0 has nan at 1: fill missing values first"),
     (np.ones((2, 1)), [0.0, np.nan], {}, r"labelling of instance 1 is nan|give a finite one"),
     (np.ones((2, 1)), np.ma.array([0, 1], mask=[0, 1]), {}, r"labelling of instance 1 is masked"),
-    (np.ones((2, 1)), [0, 1], {"sample_weight": [1, -1]}, r"sample_weight of sample 1 is -1.0"),
+    (np.ones((2, 1)), [0, 1], {"sample_weight": [1, -1]}, r"sample_weight of instance 1 is -1.0"),
 )
 def test_data_that_cannot_be_are_named(X, y, how, complaint):
     y = np.array(y) if isinstance(y, list) and y[:1] == [0.0] else y
@@ -325,7 +325,7 @@ def test_labellings_in_part_reach_a_fixed_point_that_is_optimal_for_its_completi
 def test_nothing_but_labellings_in_part_is_refused(rng):
     xs, ys = chain.sequences(4)
     svm = StructuredSVM(chain.Chain())
-    with pytest.raises(DataError, match="every labelling is known in part only: label one sample"):
+    with pytest.raises(DataError, match="labelling is known in part only: label one instance"):
         svm.fit(xs, partly(ys, rng))
     with pytest.raises(SettingsError, match="resume= keeps one convex problem"):
         svm.fit(xs, [ys[0], *partly(ys[1:], rng)], resume="x")

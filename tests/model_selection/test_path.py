@@ -115,7 +115,7 @@ def test_a_memory_of_others_is_refused(risk):
     solver = CuttingPlane(Stopping(max_iter=2))
     solver.solve(risk, memory=memory)
     other = risk_of(MetricLearner(metric="diagonal"), *recordings())
-    with pytest.raises(SettingsError, match="of other samples or of another solver"):
+    with pytest.raises(SettingsError, match="of other instances or of another solver"):
         solver.solve(other, memory=memory)
     for another in (replace(solver, slack="one"), BlockFrankWolfe()):
         with pytest.raises(SettingsError, match="begin with a new Memory"):

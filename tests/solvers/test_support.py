@@ -144,7 +144,7 @@ def test_a_solution_of_another_risk_is_refused():
     solution = learned(CuttingPlane(), metric="diagonal").solution_
     with pytest.raises(SettingsError, match=r"of another risk, with 5 weights"):
         risk_of(MetricLearner(), Xs, YS).as_cvxpy(solution)
-    with pytest.raises(SettingsError, match=r"more than 4 samples: here are 5 and 2"):
+    with pytest.raises(SettingsError, match=r"more than 4 instances: here are 5 and 2"):
         risk_of(MetricLearner(metric="diagonal"), Xs[:2], YS[:2]).as_cvxpy(solution)
 
 

@@ -71,7 +71,7 @@ SOLVERS = [
 @pytest.mark.parametrize("solver", SOLVERS, ids=["n", "one", "frank-wolfe"])
 @cases(
     ("truth costs", r"Classes\.loss\(y, y\) is 0.1 .* the truth must not cost anything"),
-    ("writes x", "Classes changed the sample that it was given.*copy before writing"),
+    ("writes x", "Classes changed the instance that it was given.*copy before writing"),
     ("writes y", "Classes changed the labelling that it was given.*copy before writing"),
     ("negative", r"Classes\.loss returned -1.0: a loss must not be negative"),
     ("subtracted", r"separate found a labelling with the loss 0 where another.* worth 1 more"),
@@ -166,8 +166,8 @@ def test_the_right_problem_is_solved_and_asked_no_more_than_before(solver: Any) 
 
 
 @cases(
-    ({"xs": [], "ys": []}, DataError, "ys has 0 labellings for 0 samples"),
-    ({"ys": [0, 1]}, DataError, "ys has 2 labellings for 6 samples"),
+    ({"xs": [], "ys": []}, DataError, "ys has 0 labellings for 0 instances"),
+    ({"ys": [0, 1]}, DataError, "ys has 2 labellings for 6 instances"),
     ({"sample_weight": np.ones(9)}, DataError, "sample_weight is an array .*give 6 finite"),
     ({"sample_weight": [1, 1, -1, 1, 1, 1]}, DataError, "sample_weight is .*give 6 finite"),
     ({"sample_weight": [1, 1, 1, np.nan, 1, 1]}, DataError, "sample_weight is .*6 finite"),
