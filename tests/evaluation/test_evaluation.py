@@ -244,7 +244,7 @@ class TestBaselines:
 
     def test_prepared_samples_are_refused(self, named):
         learner, _, Xs, ys = named
-        with pytest.raises(SettingsError, match="not prepared ones"):
+        with pytest.raises(SettingsError, match="not prepared instances"):
             evaluate(learner, prepare(learner, Xs), ys)
 
 

@@ -535,7 +535,7 @@ def test_a_diagnosis_looks_at_certificate_and_inference(classes):
     svm.problem_ = FirstClass(*astuple(svm.problem_))
     wrong = diagnose(svm, X, y)
     assert wrong.kinds == ("inference",)
-    assert "FirstClass.predict found a labelling whose score" in wrong.findings[0].found
+    assert "FirstClass.predict found a labelling with a score" in wrong.findings[0].found
 
 
 class FirstClass(multiclass.Multiclass):
