@@ -35,6 +35,8 @@ FILES_TO_LEARN_FROM = (
     "--label-column --labels --time-column --recording-column --ignore --missing --set"
 )
 
+FILES_OF_LABELS = FILES_TO_LEARN_FROM.replace("--labels ", "")
+
 OF_ALL = "--json --quiet --verbose"
 
 OF_LEARNING = ("", "problem", "solver", "features", "files")
@@ -131,6 +133,19 @@ as decoder.structsvm beside the segments of all; it is that of fit --method deco
         "paths --output --force --groups --margins",
         own={"--output": value("FOLDER", "folder to write into", required=True)},
         settings=("", "files"),
+    ),
+    Command(
+        "label",
+        "label recordings on a page in the browser, learn from the labels, and correct",
+        """\
+  structsvm label recordings/
+  structsvm fit change-point recordings/ --labels recordings/labels -o my.structsvm
+
+The page is for this machine alone, and its address is printed. Labels are saved at every change in
+the folder labels of the recordings, as is the model, labels/model.structsvm. Ctrl-C ends it.
+""",
+        "paths",
+        own={"paths": value("FOLDER", "folder of recordings", nargs=1)},
     ),
     Command(
         "evaluate",
@@ -239,6 +254,7 @@ def build_parser() -> Parser:
         )
         own.set_defaults(module=command.module or command.name)
         files = FILES_TO_LEARN_FROM if command.name in ("try", "fit", "decode") else FILES
+        files = FILES_OF_LABELS if command.name == "label" else files
         files = files if "paths" in command.options else ""
         groups = {"": command.options, **command.groups, "files": files, "output": OF_ALL}
         for title, options in groups.items():

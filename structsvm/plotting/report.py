@@ -22,7 +22,7 @@ from structsvm.support.version import __version__
 
 ASSETS = (
     *("page.html", "page.css"),
-    *("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js"),
+    *("draw.js", "traces.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js"),
 )
 
 

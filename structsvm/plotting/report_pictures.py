@@ -104,7 +104,7 @@ def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
         ],
         "possible": list(chain.from_iterable(c.get("possible", ()) for c in segments)),
         "labels": [str(labels[t - 1]) for t in truth.breakpoints] if is_labelled else None,
-        "time": _knots(evaluation.times[i]) if evaluation.times else None,
+        "time": knots(evaluation.times[i]) if evaluation.times else None,
     }
 
 
@@ -113,7 +113,7 @@ def _range(change: Mapping[str, Any]) -> list[int] | None:
     return [change["from"], change["to"]] if change.get("from") is not None else None
 
 
-def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
+def knots(time: TimeAxis | None) -> dict[str, Any] | None:
     """The times of some samples, between which the page draws a line; dates in milliseconds."""
     if time is None:
         return None
@@ -196,11 +196,11 @@ def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
     if T > 2 * n_bins:
         starts = np.arange(n_bins) * T // n_bins
         lows = np.fmin.reduceat(values, starts)
-        high = _quantised(np.fmax.reduceat(values, starts), least, most)
-    return {"min": least, "max": most, "low": _quantised(lows, least, most), "high": high}
+        high = quantised(np.fmax.reduceat(values, starts), least, most)
+    return {"min": least, "max": most, "low": quantised(lows, least, most), "high": high}
 
 
-def _quantised(values: Floats, least: float, most: float) -> list[int | None]:
+def quantised(values: Floats, least: float, most: float) -> list[int | None]:
     """Levels of values between two limits, by their halves, because large floats would overflow."""
     span = most / 2 - least / 2
     if span == 0:
