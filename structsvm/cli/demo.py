@@ -9,11 +9,12 @@ from typing import Any
 
 from structsvm.cli.evaluate import run_evaluate
 from structsvm.cli.fit import run_fit
+from structsvm.cli.label import run_label
 from structsvm.cli.outputs import Guard
 from structsvm.cli.show import run_plot
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import build_parser
-from structsvm.datasets.generated import digits_recordings
+from structsvm.datasets.generated import digits_recordings, relevant_changes
 from structsvm.errors import MissingExtraError
 from structsvm.io.npz import write_recording
 
@@ -21,6 +22,12 @@ INTRODUCTION = """\
 The recordings are sequences of handwritten digits (from scikit-learn, 8 x 8 pixels): the digit
 changes from time to time, and the handwriting with every image. The task is to find the changes of
 the digit in the handwriting of other people.
+"""
+
+TO_LABEL = """\
+In these recordings, relevant_0 and relevant_1 change their level together from time to time: mark
+the stretches between these changes in two or three recordings, press Learn, look at the others,
+and correct. The other columns change at times of their own, which learning finds out.
 """
 
 NEXT = """\
@@ -40,6 +47,8 @@ on your own recordings (tables with a column of labels, in one folder)
 def run_demo(args: Namespace, terminal: Terminal) -> int:
     """Write recordings, run other commands on them, and say what to try next."""
     folder: Path = args.output
+    if args.label:
+        return _label(folder / "to_label", args.recordings, terminal)
     parts = replace(terminal, parts=[])
     parser = build_parser()
     model = folder / "digits.structsvm"
@@ -69,3 +78,15 @@ def run_demo(args: Namespace, terminal: Terminal) -> int:
     terminal.report(plain | {"model": str(model)})
     terminal.note(NEXT.format(folder=folder, model=model))
     return 0
+
+
+def _label(folder: Path, n_recordings: int, terminal: Terminal) -> int:
+    """Open the page of labels on recordings without any; a second time with what was labelled."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shape: Any = {"n_samples": 400, "n_features": 5, "n_relevant": 2, "jump": 4.0}
+    for recording in relevant_changes(n_recordings, **shape, random_state=0):
+        path = folder / f"{recording.name}.npz"
+        if not path.exists():
+            write_recording(replace(recording, y=None), path)
+    terminal.note(TO_LABEL)
+    return run_label(build_parser().parse_args(["label", str(folder)]), terminal)

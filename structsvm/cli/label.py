@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 import webbrowser
 from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from structsvm.cli.fit import Wanted, learn_from
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read
-from structsvm.cli.outputs import segments
+from structsvm.cli.predict import answers_of
 from structsvm.cli.request import FILE_OPTIONS, Request, learner_of
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError
@@ -24,7 +25,6 @@ from structsvm.io.files import read_files
 from structsvm.io.folders import MODEL, find_recordings
 from structsvm.io.recording import FileOptions, Recording
 from structsvm.labelling.kept import KeptLabels
-from structsvm.labelling.learning import Tell
 from structsvm.learner.learner import Learner
 from structsvm.learner.parameters import named_problem
 from structsvm.learner.preparing import read_training
@@ -44,45 +44,34 @@ def run_label(args: Namespace, terminal: Terminal) -> int:
     """Open the page of a folder, and answer it until Ctrl-C."""
     for library in ("starlette", "uvicorn"):
         require(library, "label", "structsvm label")
-    (path,) = args.paths
-    folder = Path(path)
-    if not folder.is_dir():
-        raise DataError(f"{folder} is no folder: name the one that holds the recordings")
-    request = replace(Request.of(args), problem="change-point", labels=folder / LABELS)
-    show_page(folder, request, terminal)
-    return 0
-
-
-def show_page(folder: Path, request: Request, terminal: Terminal) -> None:
     from structsvm.labelling.server import Server
 
-    recordings = _recordings_in(folder, request)
+    folder = Path(args.paths[0])
     kept = folder / LABELS
+    recordings = _recordings_in(folder, Request.of(args))
     kept.mkdir(exist_ok=True)
+    learnt = Learnt(replace(Request.of(args), problem="change-point", labels=kept))
     try:
         with alone_on(kept / "labels.csv"):
-            server = Server(
-                folder.resolve().name, recordings, KeptLabels(kept, recordings), Learnt(request)
-            )
-            about = f"labels are kept in {kept}; Ctrl-C ends it"
+            server = Server(folder.resolve().name, recordings, KeptLabels(kept, recordings), learnt)
             terminal.report({"address": server.address, "labels": str(kept)}, server.address)
-            terminal.note(about)
+            terminal.note(f"labels are kept in {kept}; Ctrl-C ends the page")
             if terminal.out.is_terminal:
                 webbrowser.open(server.address)
             server.run()
     except TakenError:
-        raise DataError(
-            f"{folder} is open in another structsvm label: go on there, or end it first"
-        ) from None
+        said = f"{folder} is open in another structsvm label: go on there, or end it first"
+        raise DataError(said) from None
+    return 0
 
 
 def _recordings_in(folder: Path, request: Request) -> list[Recording]:
     """The recordings as they are, whatever labels they have."""
-    labels = folder / LABELS
-    files, _ = find_recordings([folder], labels=labels if labels.is_dir() else None)
+    labels = folder / LABELS if (folder / LABELS).is_dir() else None
     typed: Any = {name: value for name, value in request.files.items() if name in FILE_OPTIONS}
     options = FileOptions(**{**typed, "window": 1, "need_labels": False, "blanks": True})
-    return cleaned(read_files(files, options)[0], options, ask=False)
+    read, _ = read_files(find_recordings([folder], labels=labels)[0], options)
+    return cleaned(read, options, ask=False)
 
 
 @dataclass(frozen=True)
@@ -91,37 +80,25 @@ class Learnt:
 
     request: Request
 
-    def __call__(self, are_named: bool, tell_page: Tell) -> None:
+    def __call__(self, are_named: bool, tell_page: Callable[[dict[str, Any]], None]) -> None:
         """Learn, save, segment every recording, and say how good it is on what is held out."""
-        request = self.request
-        terminal = Terminal(quiet=True)
-        learner = learner_of(request, METHODS[are_named])
-        labels: Any = request.labels
+        learner = learner_of(self.request, METHODS[are_named])
+        labels: Any = self.request.labels
         wanted = Wanted(labels / MODEL, None, "none", None, False)
         with warnings.catch_warnings(record=True) as said, share("learning", 0.0, 0.5):
             problem = named_problem(learner.problem)
-            inputs = read(request, terminal, problem, blanks=True).labelled_in_part()
+            inputs = read(self.request, Terminal(quiet=True), problem, blanks=True)
+            inputs = inputs.labelled_in_part()
             learn_from(learner, inputs, wanted)
-            found = _found(learner, inputs)
+            answers = answers_of(learner, inputs, inputs.measured(learner), margins=True)
+        found = {answer.name: answer.plain["segments"] for answer in answers}
         told = list(dict.fromkeys(str(one.message) for one in said))
-        tell_page({"learned": {"found": found, "states": are_named, "said": told}})
+        share_of = 1 - inputs.n_unlabelled / sum(len(one.X) for one in inputs.items)
+        tell_page({"learned": {"found": found, "said": told, "labelled": share_of}})
         with warnings.catch_warnings(), share("held-out recordings", 0.5, 1.0):
             warnings.simplefilter("ignore")
             loss, why = _held_out_loss(learner, inputs)
         tell_page({"judged": {"loss": loss, "why": why}})
-
-
-def _found(learner: Learner, inputs: InputData) -> dict[str, list[Any]]:
-    """Start, end, name and margin of the segments of each recording, in its own samples."""
-    samples = learner.inputs_(inputs.measured(learner))
-    tables = learner.predict_segments(samples, margins=True)
-    found = {}
-    for item, table in zip(inputs.items, tables, strict=True):
-        rows: Any = segments(item, table, inputs.label).plain["segments"]
-        found[item.name] = [
-            (row["start"], row["end"], str(row.get("state", "")), row["margin"]) for row in rows
-        ]
-    return found
 
 
 def _held_out_loss(learner: Learner, inputs: InputData) -> tuple[float | None, str]:

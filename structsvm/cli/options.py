@@ -255,6 +255,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         type=counted,
     ),
     "--tolerance": value("N", "samples by which a change may be off (default: 5)", type=int),
+    "--label": flag("label the recordings on a page in the browser, and learn there"),
     "--margins": flag("the margin of each change, and its rate, if fit learned --rates"),
     "--level": value(
         "SHARE",

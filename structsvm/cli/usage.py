@@ -215,8 +215,8 @@ Without files it looks at the model alone; labelled files may be those it was le
     Command(
         "demo",
         "learn from handwritten digits and show what learning gains",
-        "  structsvm demo --recordings 4 --output demo",
-        "--output --force --recordings",
+        "  structsvm demo --recordings 4 --output demo\n  structsvm demo --label",
+        "--output --force --recordings --label",
         own={"--output": value("FOLDER", "folder (default: demo)", default=Path("demo"))},
     ),
     Command(

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -207,4 +208,4 @@ def quantised(values: Floats, least: float, most: float) -> list[int | None]:
         levels = np.where(np.isnan(values), np.nan, LEVELS // 2)
     else:
         levels = np.rint((values / 2 - least / 2) / span * LEVELS)
-    return [None if np.isnan(level) else int(level) for level in levels.tolist()]
+    return [None if isnan(level) else int(level) for level in levels.tolist()]

@@ -4,7 +4,7 @@ import { follow, openMedia, play } from "./media.js";
 import { follow as followNews } from "./net.js";
 import {
   acceptAbove, acceptNear, acceptRecording, acceptStretch, atRandom, beginOrEnd, drop, fetchEdge, forget, go, label, labels, learn, learned,
-  nameIt, nothing, open, page, pan, recording, remember, show, smallestMargin, step, undo, zoom,
+  nameIt, nothing, open, page, pan, recording, remember, show, smallestMargin, step, takeFound, undo, zoom,
 } from "./page.js";
 import { channels, draw, drawCurve, drawLegend, drawTable, listenToPointer } from "./view.js";
 
@@ -115,12 +115,13 @@ function redraw(isNew = false) {
   drawCurve();
 }
 
-function begin({ title, recordings, labels: known, found, curve, can, folder }) {
-  Object.assign(page, { recordings, labels: known, kept: { ...known }, found, curve, can });
+function begin({ title, recordings, known, rounds, can, learning, kept }) {
+  Object.assign(page, { recordings, labels: known, kept: { ...known }, curve: rounds, can, learning });
+  if (rounds.length) takeFound(rounds.at(-1));
   remember();
   document.title = `Label ${title}`;
   byId("title").textContent = `Label, learn, correct: ${title}`;
-  byId("saved").textContent = `Every change is saved at once in ${folder}. Nothing leaves this machine.`;
+  byId("saved").textContent = `Every change is saved at once in ${kept}. Nothing leaves this machine.`;
   byId("recording").append(...recordings.map((r, i) => make("option", { value: i }, r.name)));
   byId("page").hidden = false;
   listen();

@@ -22,7 +22,7 @@ export function openMedia() {
   media = null;
   room.replaceChildren();
   if (!kind) return;
-  media = make(kind === "audio" ? "audio" : "video", { controls: "", preload: "metadata", src: `media/${page.current}` });
+  media = make(kind.startsWith("audio") ? "audio" : "video", { controls: "", preload: "metadata", src: `media/${page.current}` });
   const input = make("input", { type: "number", step: "0.1", value: String(offset), "aria-label": "Seconds by which it begins before the recording" });
   input.addEventListener("change", () => { offset = Number(input.value) || 0; follow(); });
   media.addEventListener("error", () => page.tell("The browser cannot play the file beside this recording; labelling goes on without it."));

@@ -37,16 +37,16 @@ let asked = null;
 let waiting = null;
 
 // The traces of the newest window that is asked for: those between are left out.
-export function traces(query, draw) {
-  waiting = [query, draw];
+export function traces(window, draw) {
+  waiting = [window, draw];
   if (!asked) asked = fetched().finally(() => { asked = null; });
 }
 
 async function fetched() {
   while (waiting) {
-    const [{ i, ...query }, draw] = waiting;
+    const [window, draw] = waiting;
     waiting = null;
-    const response = await fetch(`traces/${i}?${new URLSearchParams(query)}`).catch(() => null);
-    if (response && response.ok) draw(await response.json(), i);
+    const response = await fetch(`traces/${window}`).catch(() => null);
+    if (response && response.ok) draw(await response.json(), window);
   }
 }

@@ -93,7 +93,7 @@ export function remember() {
 
 export async function undo(by) {
   try {
-    const answer = await post("step", { by });
+    const answer = await post("step", { by: by === "undo" ? -1 : 1 });
     page.labels = { ...page.labels, ...answer.labels };
     const changed = Object.keys(answer.labels);
     if (changed.length && !changed.includes(recording().name)) open(page.recordings.findIndex((r) => r.name === changed[0]));
@@ -238,14 +238,20 @@ function changesOf(all) {
   return new Set(Object.entries(all).flatMap(([name, some]) => some.slice(1).map(([a]) => `${a} ${name}`)));
 }
 
+// What was found: [first sample, end, name, margin] of each segment.
+export function takeFound(result) {
+  const rows = Object.entries(result.found).map(([name, some]) => [name, some.map((row) => [row.start, row.end, row.state || "", row.margin])]);
+  page.found = Object.fromEntries(rows);
+}
+
 // What came of learning, and how it differs from what was found before.
 export function learned({ learned: result, judged }) {
   if (judged) {
     Object.assign(page.curve.at(-1), judged);
   } else {
-    const before = changesOf(page.found), now = changesOf(result.found);
-    const fresh = [...now].filter((one) => !before.has(one)).length, gone = [...before].filter((one) => !now.has(one)).length;
-    page.found = result.found;
+    const before = changesOf(page.found);
+    takeFound(result);
+    const now = changesOf(page.found), fresh = [...now].filter((one) => !before.has(one)).length, gone = [...before].filter((one) => !now.has(one)).length;
     page.seen.clear();
     page.curve.push(result);
     page.tell(before.size ? `Learned: ${now.size} changes are found, ${fresh} of them new; ${gone} are gone.` : `Learned: ${now.size} changes are found.`);

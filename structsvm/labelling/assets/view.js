@@ -18,12 +18,12 @@ export function draw(isNew) {
   const r = recording(), [from, to] = page.window;
   if (isNew) shown = { traces: [], of: page.current };
   drawPicture();
-  const query = { i: page.current, from: Math.floor(from), to: Math.ceil(to), first: page.first, count: nShown(), bins: Math.max(Math.round(byId("picture").clientWidth), 300) };
-  const key = JSON.stringify(query);
-  if (shown.key === key) return;
-  shown.key = key;
-  traces(query, (drawn, i) => {
-    if (i !== page.current) return;
+  const bins = Math.max(Math.round(byId("picture").clientWidth), 300);
+  const wanted = [page.current, Math.max(Math.floor(from) - 1, 0), Math.min(Math.ceil(to) + 1, r.T), page.first, nShown(), bins].join();
+  if (shown.wanted === wanted) return;
+  shown.wanted = wanted;
+  traces(wanted, (drawn, which) => {
+    if (which.split(",", 1)[0] !== String(page.current)) return;
     shown.traces = drawn;
     drawPicture();
     performance.mark("drawn");
@@ -111,7 +111,7 @@ function edges(y) {
 function words() {
   const r = recording(), one = label(), there = stretch();
   const k = there ? found().indexOf(there) : 0, margin = there && k ? `, its change at ${when(there[0])} has margin ${there[3] === null ? "∞" : number(there[3])}` : "";
-  const labelled = !one ? "unknown" : one[2] === NOTHING ? `looked at, nothing there, ${where(one)}` : `“${one[2] || "no name"}” ${where(one)}`;
+  const labelled = !one ? "unknown" : one[2] === NOTHING ? `looked at, nothing there, ${where(one)}` : `${one[2] ? `“${one[2]}”` : "a segment"} ${where(one)}`;
   return `${r.time ? r.time.name : "sample"} ${when(page.cursor)} of ${r.name}. Label: ${labelled}. `
     + (there ? `Prediction: ${there[2] ? `“${there[2]}”` : "a segment"} ${where(there)}${margin}.` : "");
 }
@@ -195,6 +195,8 @@ export function drawTable() {
   byId("table").replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, ...body)));
 }
 
+const said = (one) => `${number(one.loss)} with ${number(100 * one.labelled)} % of the samples labelled`;
+
 // The loss on what was held out, as labels grow.
 export function drawCurve() {
   const points = page.curve.filter((one) => one.loss !== null && one.loss !== undefined), last = page.curve.at(-1);
@@ -203,12 +205,12 @@ export function drawCurve() {
   const notes = last ? [...(last.why ? [`No loss on held-out recordings yet: ${last.why}`] : []), ...last.said] : [];
   byId("said").replaceChildren(...notes.map((note) => make("li", {}, note)));
   if (!points.length) return;
-  const width = 340, height = 150, most = Math.max(...points.map((one) => one.stretches)), worst = Math.max(...points.map((one) => one.loss)) || 1;
+  const width = 340, height = 150, most = 100 * Math.max(...points.map((one) => one.labelled)), worst = Math.max(...points.map((one) => one.loss)) || 1;
   const along = scale(0, most, 44, width - 12), up = scale(0, worst, height - 30, 10);
-  const drawn = picture(width, height, `Loss on held-out recordings: ${points.map((one) => `${number(one.loss)} with ${one.stretches} labelled stretches`).join(", ")}`);
+  const drawn = picture(width, height, `Loss on held-out recordings: ${points.map((one) => said(one)).join(", ")}`);
   for (const tick of ticks(0, worst, 3)) drawn.append(line(40, up(tick), width - 12, up(tick), { class: "axis" }), text(36, up(tick), number(tick), { "text-anchor": "end", class: "soft" }));
-  drawn.append(xAxis(along, 0, most, height - 28, 5, 1), svg("polyline", { class: "line", points: points.map((one) => `${along(one.stretches)},${up(one.loss)}`).join(" ") }));
-  for (const one of points) drawn.append(svg("circle", { cx: along(one.stretches), cy: up(one.loss), r: 3.5 }, svg("title", {}, `${number(one.loss)} with ${one.stretches} labelled stretches`)));
+  drawn.append(xAxis(along, 0, most, height - 28, 5), svg("polyline", { class: "line", points: points.map((one) => `${along(100 * one.labelled)},${up(one.loss)}`).join(" ") }));
+  for (const one of points) drawn.append(svg("circle", { cx: along(100 * one.labelled), cy: up(one.loss), r: 3.5 }, svg("title", {}, said(one))));
   byId("curve-picture").replaceChildren(drawn);
-  byId("curve-words").textContent = `Loss on recordings held out in turn, by the number of labelled stretches; now ${number(points.at(-1).loss)}.`;
+  byId("curve-words").textContent = `Loss on recordings held out in turn, by the share of all samples that were labelled, in percent; now ${number(points.at(-1).loss)}.`;
 }

@@ -1,0 +1,217 @@
+"""The server of the page answers its own page alone, and loses nothing when it is killed."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from label_kit import Asking, served
+
+from structsvm.cli import main
+from structsvm.datasets import relevant_changes
+from structsvm.io import read_intervals
+from structsvm.labelling.pyramid import Pyramid
+
+T = 200
+
+
+def write(folder, names=("ann", "ben", "<b>cy")):
+    folder.mkdir(exist_ok=True)
+    some = relevant_changes(len(names), n_samples=T, n_features=3, n_relevant=1, random_state=0)
+    for name, one in zip(names, some, strict=True):
+        np.savez(folder / f"{name}.npz", X=one.X, features=np.array(one.features))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with served(write(tmp_path_factory.mktemp("served") / "walks")) as server:
+        yield server
+
+
+@pytest.fixture
+def page(server):
+    asking = Asking(server.address)
+    assert asking.open()[0] == 200
+    yield asking
+    asking.close()
+
+
+def test_only_this_machine_is_answered(server):
+    assert server._socket.getsockname()[0] == "127.0.0.1"
+    assert server.address.startswith(f"http://127.0.0.1:{server._socket.getsockname()[1]}/")
+    assert len(server.token) >= 32
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"token": "guessed"}, "lacks its token"),
+        ({"token": ""}, "lacks its token"),
+        ({"Host": "evil.example"}, "not its own"),
+        ({"Host": "localhost:1"}, "not its own"),
+        ({"Origin": "http://evil.example"}, "from elsewhere"),
+        ({"Origin": "null"}, "from elsewhere"),
+        ({"data": {}, "Origin": "http://127.0.0.1:1"}, "from elsewhere"),
+        ({"data": {}, "Origin": ""}, "from elsewhere"),
+    ],
+)
+@pytest.mark.parametrize("path", ["", "change", "assets/main.js"])
+def test_whoever_else_asks_is_refused(server, path, about, said):
+    status, headers, text = Asking(server.address).ask(path, **about)
+    assert status == 403
+    assert said in text
+    assert "Access-Control-Allow-Origin" not in headers
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+
+
+def test_the_page_loads_its_own_files_and_no_others(server):
+    asking = Asking(server.address)
+    for path, kind in (
+        ("", "html"),
+        ("assets/main.js", "javascript"),
+        ("assets/draw.js", "script"),
+    ):
+        status, headers, text = asking.ask(path)
+        assert status == 200
+        assert kind in headers["Content-Type"]
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert "https://" not in text
+    for path in ("assets/../kept.py", "assets/%2e%2e/kept.py", "assets//etc/passwd", "kept.py"):
+        assert asking.ask(path)[0] in (404, 405)
+
+
+def test_a_second_page_is_refused_in_a_sentence_until_the_first_is_closed(server):
+    first, second = Asking(server.address), Asking(server.address)
+    assert first.open()[0] == 200
+    status, said = second.open()
+    assert (status, said[:31]) == (409, "This folder is open in another ")
+    old = first.news
+    first.close()
+    assert second.open()[0] == 200
+    second.news, new = old, second.news
+    assert second.post("change", labels={})[0] == 409
+    second.news = new
+    assert second.post("change", labels={})[0] == 200
+    second.close()
+
+
+def test_what_is_done_is_in_the_answer_and_in_the_table(server, page):
+    names = [one["name"] for one in page.news["recordings"]]
+    assert sorted(names) == sorted(["ann", "ben", "<b>cy"])
+    status, answer = page.post("change", labels={"<b>cy": [[0, 50, " <i>a\n b "]]})
+    assert (status, answer["labels"]) == (200, {"<b>cy": [[0, 50, "<i>a b"]]})
+    assert answer["can"] == {"undo": True, "redo": False}
+    first = read_intervals(server.kept.table)["<b>cy"][0]
+    assert (first.start, first.end, first.label) == (0.0, 50.0, "<i>a b")
+    status, said = page.post("change", labels={"ann": [[0, 50, "a"], [40, 60, "b"]]})
+    assert status == 409
+    assert "overlap" in said
+    assert page.post("step", by=-1)[1]["labels"] == {"<b>cy": []}
+    assert page.post("step", by=1)[1]["labels"] == {"<b>cy": [[0, 50, "<i>a b"]]}
+
+
+def test_a_disk_that_is_full_is_said_and_nothing_is_changed(server, page, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device", "labels.csv")
+
+    before = server.kept.segments
+    with monkeypatch.context() as patched:
+        patched.setattr("structsvm.labelling.kept.write_intervals", full)
+        status, said = page.post("change", labels={"ann": [[0, 50, "a"]]})
+    assert status == 409
+    assert "No space left" in said
+    assert server.kept.segments == before
+    assert page.post("change", labels={"ann": [[0, 50, "a"]]})[0] == 200
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 1000, 30_001])
+def test_traces_hold_the_least_and_the_greatest_value_of_all_that_is_shown(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 2] = np.nan
+    pyramid = Pyramid(X)
+    for start, end in ((0, n), (n // 3, n // 3 + 1), (n // 4, n - n // 5), (max(n - 9, 0), n)):
+        traces = pyramid.traces(start, end, 50, slice(0, 3))
+        assert len(traces) == 3
+        for trace, values in zip(traces, X.T, strict=True):
+            high = trace["high"] or trace["low"]
+            assert trace["from"] <= start < end <= trace["to"]
+            assert len(high) == len(trace["low"]) <= max(2 * 50 + 2, 50 * 8 + 2)
+            edges = np.linspace(trace["from"], trace["to"], len(high) + 1).astype(int)
+            unit = (trace["max"] - trace["min"]) / 999
+            for a, b, low, top in zip(edges, edges[1:], trace["low"], high, strict=False):
+                there = values[a:b][~np.isnan(values[a:b])]
+                if not there.size:
+                    assert low is None
+                    continue
+                assert trace["min"] + unit * low == pytest.approx(there.min(), abs=unit)
+                assert trace["min"] + unit * top == pytest.approx(there.max(), abs=unit)
+
+
+# ---- the command, in a process of its own
+
+
+def started(folder):
+    line = [sys.executable, "-m", "structsvm", "label", str(folder), "--json"]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    text = ""
+    while not text.endswith("}\n"):
+        text += process.stdout.readline() or pytest.fail(process.stderr.read())
+    return process, Asking(json.loads(text)["address"])
+
+
+def test_killed_at_any_moment_it_loses_no_change_that_was_answered(tmp_path):
+    folder = write(tmp_path / "walks")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    kept = []
+    for k in range(3):
+        process, page = started(folder)
+        assert page.open()[1]["known"].get("ann", []) == kept
+        for j in range(4):
+            kept = [[0, 10 + j, f"state {k}"], [50, 60 + j, "rest"]]
+            assert page.post("change", labels={"ann": kept})[0] == 200
+        if k == 1:  # a change that nobody has seen answered
+            with socket.create_connection((page.parts.hostname, page.parts.port)) as half:
+                half.sendall(f"POST {page.parts.path}change HTTP/1.1\r\n".encode())
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        page.close()
+    process, page = started(folder)
+    assert page.open()[1]["known"]["ann"] == kept
+    refusal = subprocess.run(
+        [sys.executable, "-m", "structsvm", "label", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refusal.returncode == 1
+    assert "is open in another structsvm label" in refusal.stderr
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    page.close()
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    assert {p: p.read_bytes() for p in folder.iterdir() if p.is_file()} == before
+    left = sorted(path.name for path in (folder / "labels").iterdir())
+    assert left == [".history.jsonl", "labels.csv"]
+
+
+@pytest.mark.parametrize("there", ["nothing", "prose", "a file"])
+def test_a_folder_without_recordings_is_refused(tmp_path, capsys, there):
+    folder = tmp_path / "empty"
+    if there == "a file":
+        folder.write_text("x,label\n1,a\n2,b\n")
+    else:
+        folder.mkdir()
+    if there == "prose":
+        (folder / "notes.docx").write_text("no recording")
+    assert main(["label", str(folder)]) == 1
+    said = capsys.readouterr().err
+    assert "error: " in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "empty" / "labels").exists()
