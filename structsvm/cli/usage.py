@@ -139,10 +139,10 @@ as decoder.structsvm beside the segments of all; it is that of fit --method deco
         "label recordings on a page in the browser, learn from the labels, and correct",
         """\
   structsvm label recordings/
-  structsvm fit change-point recordings/ --labels recordings/labels -o my.structsvm
 
 The page is for this machine alone, and its address is printed. Labels are saved at every change in
-the folder labels of the recordings, as is the model, labels/model.structsvm. Ctrl-C ends it.
+the folder labels of the recordings, which fit --labels reads, as is the model,
+labels/model.structsvm. Ctrl-C ends it.
 """,
         "paths",
         own={"paths": value("FOLDER", "folder of recordings", nargs=1)},

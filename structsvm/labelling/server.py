@@ -84,6 +84,7 @@ class Server:
         """Answer until Ctrl-C."""
         with suppress(KeyboardInterrupt):
             self._server.run(sockets=[self._socket])
+        self._socket.close()
         self._stop()
 
     async def _guard(self, request: Request, answer: Any) -> responses.Response:
