@@ -19,7 +19,7 @@ from structsvm.cli.predict import answers_of
 from structsvm.cli.request import FILE_OPTIONS, Request, learner_of
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError
-from structsvm.evaluation.splits import split_samples
+from structsvm.evaluation.splits import split_instances
 from structsvm.io.cleaning import cleaned
 from structsvm.io.files import read_files
 from structsvm.io.folders import MODEL, find_recordings
@@ -108,12 +108,12 @@ def _held_out_loss(learner: Learner, inputs: InputData) -> tuple[float | None, s
     problem = data.problem
     losses = []
     try:
-        split = split_samples(None, data, FOLDS, 0)
+        split = split_instances(None, data, FOLDS, 0)
         for k in stage("folds", range(len(split))):
             own = split.learned_without(k, learner)
             test = split.test_set(k)
-            for sample, known in zip(own.inputs_(test.samples), test.labels, strict=True):
-                guess = own.model_.partition(problem, sample, None, UNCONSTRAINED).partition
+            for instance, known in zip(own.inputs_(test.instances), test.labels, strict=True):
+                guess = own.model_.partition(problem, instance, None, UNCONSTRAINED).partition
                 losses.append(disagreement(problem, known.scored, known.of_scored(guess)))
     except DataError as error:
         return None, str(error.message)
