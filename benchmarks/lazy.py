@@ -153,7 +153,7 @@ def constants(client: Any) -> list[Goal]:
         lambda: data[0],
         read.instances[0].data.origin.read,
         x.data.then(np.asarray).make,
-        lambda: list(risk.problem.separate_all(risk.start, held)),
+        lambda: list(risk.problem.separate_each(risk.start, held)),
     )
     seen = T * P / EVERY
     with Dask(client).open([0, 1]) as session:

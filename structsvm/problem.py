@@ -125,7 +125,9 @@ class Problem(Contract):
         return kept
 
     @hook
-    def separate_all(self, w: Floats, instances: Iterable[tuple[Any, Any]]) -> Iterator[Separation]:
+    def separate_each(
+        self, w: Floats, instances: Iterable[tuple[Any, Any]]
+    ) -> Iterator[Separation]:
         """Loss-augmented inference for instances ``(x, y)`` in turn: what solvers call.
 
         A problem that derives something from the weight, such as a factor of a metric, does so here

@@ -14,10 +14,10 @@ import numpy as np
 from structsvm.cli.inputs import read_for
 from structsvm.cli.outputs import Guard
 from structsvm.cli.parts import NO_GROUPS
-from structsvm.cli.request import Request, assigned, refuse_if
+from structsvm.cli.request import Request, assigned
 from structsvm.cli.terminal import Terminal
 from structsvm.data.instance import Instance
-from structsvm.errors import printable
+from structsvm.errors import SettingsError, printable
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import Evaluation, score_table
@@ -45,7 +45,8 @@ def run_evaluate(args: Namespace, terminal: Terminal) -> int:
     inputs = read_for(learner, args.model, request, terminal, **asked)
     instances = inputs.measured(learner)
     split = "auto" if can_be_split(learner, instances, inputs.ys) else None
-    refuse_if(split and args.groups, NO_GROUPS)
+    if split and args.groups:
+        raise SettingsError(NO_GROUPS)
     about = {
         "n_clusters": args.n_clusters,
         "tolerance": 5 * inputs.window if args.tolerance is None else args.tolerance,

@@ -14,7 +14,7 @@ from typing import Any
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read
 from structsvm.cli.outputs import Guard
-from structsvm.cli.request import Request, learner_of, refuse_if, takes_images
+from structsvm.cli.request import Request, learner_of, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError
 from structsvm.evaluation.margin_rates import margin_rates
@@ -79,8 +79,8 @@ def _fit_files(
     terminal: Terminal,
 ) -> int:
     problem: PartitionProblem = named_problem(learner.problem)
-    no_changes = wanted.rates and not problem.traits.contiguous
-    refuse_if(no_changes, f"--rates is for changes of recordings, not for {request.problem}")
+    if wanted.rates and not problem.traits.contiguous:
+        raise SettingsError(f"--rates is for changes of recordings, not for {request.problem}")
     learner._check(How(resume=wanted.checkpoint))  # refuses before any work what cannot be
     later = _is_read_later(request, wanted, scheduler, problem)
     some = request.regions is not None or "chunk_column" in request.files
@@ -95,8 +95,8 @@ def _check_outputs(guard: Guard, wanted: Wanted) -> None:
     checkpoint = wanted.checkpoint
     is_resumed = False
     if checkpoint is not None:
-        same = os.path.realpath(checkpoint) == os.path.realpath(wanted.output)
-        refuse_if(same, f"--checkpoint {checkpoint} is the model file: name another file")
+        if os.path.realpath(checkpoint) == os.path.realpath(wanted.output):
+            raise SettingsError(f"--checkpoint {checkpoint} is the model file: name another file")
         guard.check_file(checkpoint, replaceable=True)
         if checkpoint.exists():
             read_state(checkpoint)
@@ -118,14 +118,15 @@ def _is_read_later(
         whole = "missing"
     if typed.get("lazy") or scheduler is not None:
         asked = parameter("lazy", True) if typed.get("lazy") else parameter("scheduler")
-        refuse_if(takes_images(problem), asked + " is for recordings and tables, not for images")
-        refuse_if(
-            whole is not None,
-            parameter(whole or "")
-            + " needs all recordings in memory, and with "
-            + asked
-            + " they are read one at a time: leave one of them out",
-        )
+        if takes_images(problem):
+            raise SettingsError(asked + " is for recordings and tables, not for images")
+        if whole is not None:
+            raise SettingsError(
+                parameter(whole or "")
+                + " needs all recordings in memory, and with "
+                + asked
+                + " they are read one at a time: leave one of them out"
+            )
         return True
     if takes_images(problem) or whole is not None or not hasattr(os, "sysconf"):
         return False

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.request import refuse_if
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import DataError, about
+from structsvm.errors import DataError, SettingsError, about
 from structsvm.learner.learner import Learner
 from structsvm.learner.stream import Change
 from structsvm.support.checks import counted, some_of
@@ -29,17 +28,20 @@ TITLES = "place,seen,state,margin,is"
 def follow(learner: Learner, args: Namespace, terminal: Terminal) -> int:
     """Read lines of numbers to the end of standard input, and print the changes in them."""
     paths = [str(path) for path in args.paths]
-    refuse_if(paths != ["-"], f"--follow reads standard input: give - in place of {some_of(paths)}")
+    if paths != ["-"]:
+        raise SettingsError(f"--follow reads standard input: give - in place of {some_of(paths)}")
     asked = {"--output": args.output, "--n-clusters": args.n_clusters}
     asked |= {"--level": args.level, "--regions": args.regions, "--margins": args.margins}
     asked |= {"--must-link": args.must_link, "--cannot-link": args.cannot_link}
     asked |= {"--set": args.set, "--without": args.without}
     others = [name for name, value in asked.items() if value]
-    refuse_if(others, f"--follow reads standard input as it comes, without {some_of(others)}")
+    if others:
+        raise SettingsError(f"--follow reads standard input as it comes, without {some_of(others)}")
     columns = getattr(learner, "columns_", {})
     window = columns.get("window") or 1
     learned = f"the model was learned from windows of {window} samples: learn with "
-    refuse_if(window > 1, f"--follow takes samples, and {learned}fit --set files.window=1")
+    if window > 1:
+        raise SettingsError(f"--follow takes samples, and {learned}fit --set files.window=1")
     stream = learner.stream()
     names = getattr(learner, "feature_names_in_", None)
     lines = _Lines(names, learner.n_features_in_, columns.get("time_column"))

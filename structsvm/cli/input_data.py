@@ -18,7 +18,6 @@ from structsvm.cli.request import (
     ONCE,
     Request,
     assigned,
-    refuse_if,
     takes_images,
 )
 from structsvm.cli.terminal import Terminal
@@ -121,7 +120,8 @@ class InputData:
             wrong = f"--groups {pattern!r} is no regular expression: {error}"
             raise SettingsError(wrong) from error
         for name, match in zip(self.names, matches, strict=True):
-            refuse_if(match is None, f"--groups {pattern!r} finds nothing in the name {name!r}")
+            if match is None:
+                raise SettingsError(f"--groups {pattern!r} finds nothing in the name {name!r}")
         return [match[1] if match.re.groups else match[0] for match in matches if match is not None]
 
     def _folders(self) -> list[str] | None:

@@ -18,7 +18,6 @@ from structsvm.cli.request import (
     OF_IMAGES,
     OF_LABELS,
     Request,
-    refuse_if,
     takes_images,
 )
 from structsvm.cli.terminal import Terminal
@@ -75,68 +74,105 @@ def read_layers(
     named, ``only``. Layers of labels have the same arrays, and the recordings in which they were
     looked for.
     """
-    typed = request.files
-    labels = request.labels
-    for option in typed:  # of tables for images, and of labels without a file of labels
-        if option not in OF_IMAGES and takes_images(problem):
-            wrong = f" is not for {problem_name(problem)}: leave it out"
-            raise SettingsError(parameter(option) + wrong)
-        alone = parameter(option) + " is for a separate table of labels: give "
-        alone += parameter("labels") + " as well"
-        refuse_if(option in OF_LABELS and labels is None, alone)
+    _refuse_unused(request, problem)
     if takes_images(problem):
         images, read = _read_images(request, terminal, problem, learner, need_labels, end, only)
         return {"": InputData(request, terminal, images, problem, read=read)}
-    lost = getattr(learner, "lost_", ())
-    features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
-    apart = labels is not None
-    in_order = problem.traits.contiguous
-    learned = getattr(learner, "columns_", {})
-    how = {name: value for name, value in {**learned, **typed}.items() if name in FILE_OPTIONS}
-    how |= {"need_labels": need_labels and not apart, "blanks": blanks or apart}
-    optional = {learned[name] for name in COLUMNS if learned.get(name) and name not in typed}
-    options = FileOptions(**how, in_order=in_order, optional=frozenset(optional))
-    measured = columns_of(features) if options.window not in (None, 1) else features
-    options = replace(options, wanted=measured)
+    of_files = need_labels and request.labels is None
+    options = _options(request, problem, learner, of_files, blanks or request.labels is not None)
     if later:
         reader = RecordingFiles(request.paths, **vars(options))
         terminal.note(f"{counted(len(reader), 'file')}, read one at a time, whenever needed")
         bare = [Recording(name, np.empty((0, 0)), None, (), path) for path, name in reader.files]
         return {"": InputData(request, terminal, bare, problem, (), reader)}
-    files, skipped = find_recordings(request.paths, labels=labels)
+    is_learned_from = learner is None and problem.traits.contiguous
+    early = is_learned_from and (need_labels or blanks)
+    recordings, read = _read_now(request, terminal, options, end, only, early)
+    layers = {"": recordings}
+    if request.labels is not None:
+        about: Any = {k: v for k, v in _remembered(request, learner).items() if k in OF_LABELS}
+        about |= {"blanks": blanks, "some": request.some}
+        layers = _layers(recordings, request.labels, about, layered)
+    by_layer = {}
+    for name, labelled in layers.items():
+        if not (need_labels or blanks) and not count_marks([one.y for one in labelled]):
+            # labels that nobody asks for are no reason to refuse anything
+            options = replace(options, labels_are=None)
+        if len(layers) > 1 and not request.some:
+            labelled = [one for one in labelled if one.y is not None]
+        ask = (need_labels or blanks) and problem.traits.contiguous
+        whole = cleaned(labelled, options, ask=ask, steps=getattr(learner, "steps_", {}))
+        if is_learned_from:
+            is_whole = len(layers) == 1 and request.regions is None
+            refuse_without_changes(whole if is_whole else [], apart=request.labels is not None)
+            whole = whole if request.counts_samples else _chosen_windows(whole, terminal)
+        label = options.label_column or "label"
+        by_layer[name] = InputData(request, terminal, whole, problem, label=label, read=read)
+    return by_layer
+
+
+def _refuse_unused(request: Request, problem: PartitionProblem) -> None:
+    """Refuse options of tables for images, and of labels without a file of labels."""
+    for option in request.files:
+        if option not in OF_IMAGES and takes_images(problem):
+            unused = f" is not for {problem_name(problem)}: leave it out"
+            raise SettingsError(parameter(option) + unused)
+        if option in OF_LABELS and request.labels is None:
+            alone = parameter(option) + " is for a separate table of labels: give "
+            raise SettingsError(alone + parameter("labels") + " as well")
+
+
+def _remembered(request: Request, learner: Learner | None) -> dict[str, Any]:
+    """Options of reading: those that were typed, or else those of the files learned from."""
+    return {**getattr(learner, "columns_", {}), **request.files}
+
+
+def _options(
+    request: Request,
+    problem: PartitionProblem,
+    learner: Learner | None,
+    need_labels: bool,
+    blanks: bool,
+) -> FileOptions:
+    lost = getattr(learner, "lost_", ())
+    features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
+    learned = getattr(learner, "columns_", {})
+    told = _remembered(request, learner)
+    typed = {name: value for name, value in told.items() if name in FILE_OPTIONS}
+    optional = {learned[x] for x in COLUMNS if learned.get(x) and x not in request.files}
+    options = FileOptions(
+        **(typed | {"need_labels": need_labels, "blanks": blanks}),
+        in_order=problem.traits.contiguous,
+        optional=frozenset(optional),
+    )
+    measured = columns_of(features) if options.window not in (None, 1) else features
+    return replace(options, wanted=measured)
+
+
+def _read_now(
+    request: Request,
+    terminal: Terminal,
+    options: FileOptions,
+    end: float,
+    only: Collection[str],
+    early: bool,
+) -> tuple[list[Recording], list[str]]:
+    """The recordings for which there is time, and their files if these are not all.
+
+    Labels of one word are refused ``early``, before anything else is read.
+    """
+    files, skipped = find_recordings(request.paths, labels=request.labels)
     if skipped:
         terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
     files = {path: name for path, name in files.items() if not only or str(path) in only}
-    is_learned_from = learner is None and in_order and (need_labels or blanks)
-    if is_learned_from and labels is None and request.regions is None:
+    if early and request.labels is None and request.regions is None:
         refuse_one_word(files, options)
     with terminal.working(f"reading {counted(len(files), 'file')}", end):
         recordings, there = read_files(files, options, end, FEWEST_READ)
     read = _those_read(terminal, list(map(str, there)), len(files))
     for note in formats_in_words(recordings):
         terminal.note(note)
-    layers = {"": recordings}
-    if labels is not None:
-        about: Any = {k: v for k, v in {**learned, **typed}.items() if k in OF_LABELS}
-        about |= {"blanks": blanks, "some": request.some}
-        layers = _layers(recordings, labels, about, layered)
-    labels_matter = need_labels or blanks
-    steps = getattr(learner, "steps_", {})
-    by_layer = {}
-    for name, some in layers.items():
-        if not labels_matter and not count_marks([one.y for one in some]):
-            # labels that nobody asks for are no reason to refuse anything
-            options = replace(options, labels_are=None)
-        is_sought = len(layers) > 1 and not request.some
-        sought = [one for one in some if one.y is not None] if is_sought else some
-        whole = cleaned(sought, options, ask=labels_matter and in_order, steps=steps)
-        if learner is None and in_order:
-            is_whole = len(layers) == 1 and request.regions is None
-            refuse_without_changes(whole if is_whole else [], apart=apart)
-            whole = whole if request.counts_samples else _chosen_windows(whole, terminal)
-        label = options.label_column or "label"
-        by_layer[name] = InputData(request, terminal, whole, problem, label=label, read=read)
-    return by_layer
+    return recordings, read
 
 
 def folders_of(output: Path, layers: Sequence[str]) -> dict[str, Path]:
@@ -178,8 +214,7 @@ def _read_images(
     only: Collection[str],
 ) -> tuple[list[Recording], list[str]]:
     _check_libraries(problem)
-    settings = {**getattr(learner, "columns_", {}), **request.files}
-    missing = settings.get("missing_labels", ())
+    missing = _remembered(request, learner).get("missing_labels", ())
     asked = images_of(request.paths, request.labels)
     asked = [one for one in asked if not only or str(one[0]) in only]
     with terminal.working("reading images", end):
@@ -234,12 +269,12 @@ def read_for(
     masks = getattr(problem, "missing", None) == "mask"
     imputes = "medians" in learned
     other = ", or give " + parameter("missing", "interpolate")
-    refuse_if(
-        (missing == "mask" and not masks) or (missing == "impute" and not imputes),
-        parameter("missing", missing)
-        + f": {model} was learned without it: learn with fit --missing {missing}"
-        + (other if missing == "mask" else ""),
-    )
+    if (missing == "mask" and not masks) or (missing == "impute" and not imputes):
+        raise SettingsError(
+            parameter("missing", missing)
+            + f": {model} was learned without it: learn with fit --missing {missing}"
+            + (other if missing == "mask" else "")
+        )
     inputs = read(request, terminal, problem, learner=learner, **asked)
     names = getattr(learner, "feature_names_in_", None)
     if takes_images(problem) or names is None:

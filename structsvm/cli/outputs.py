@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.cli.input_data import InputData
-from structsvm.cli.request import refuse_if, takes_images
+from structsvm.cli.request import takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES
+from structsvm.errors import SettingsError
 from structsvm.graphs.label_maps import IMAGE_KINDS as IMAGE_KINDS
 from structsvm.graphs.label_maps import MASK_KINDS
 from structsvm.io.folders import PREDICTED, RECORDING_KINDS, TRIED, predictions_among
@@ -73,10 +74,12 @@ class Guard:
         self, path: Path, suffixes: Sequence[str] = (), *, replaceable: bool = False
     ) -> None:
         """Refuse, before any work, a file that could not or must not be written afterwards."""
-        refuse_if(path.is_dir(), f"{path} is a folder: name the file to write")
-        refuse_if(not path.parent.is_dir(), f"{path}: the folder {path.parent} does not exist")
-        is_other = suffixes and path.suffix.lower() not in suffixes
-        refuse_if(is_other, f"{path}: the name must end with one of {', '.join(suffixes)}")
+        if path.is_dir():
+            raise SettingsError(f"{path} is a folder: name the file to write")
+        if not path.parent.is_dir():
+            raise SettingsError(f"{path}: the folder {path.parent} does not exist")
+        if suffixes and path.suffix.lower() not in suffixes:
+            raise SettingsError(f"{path}: the name must end with one of {', '.join(suffixes)}")
         self.check_files([path], replaceable=replaceable)
 
     def check_files(self, paths: Sequence[Path], *, replaceable: bool = False) -> None:
@@ -84,18 +87,23 @@ class Guard:
         inputs = {os.path.realpath(path) for path in self._inputs()}
         for path in paths:
             several = "two inputs have the same name, so give them to different runs"
-            refuse_if(paths.count(path) > 1, f"{path} would be written more than once: {several}")
+            if paths.count(path) > 1:
+                raise SettingsError(f"{path} would be written more than once: {several}")
             reason = unwritable(path) or ("it is a folder" if path.is_dir() else None)
-            refuse_if(reason, f"{path}: cannot be written: {reason}")
+            if reason:
+                raise SettingsError(f"{path}: cannot be written: {reason}")
             never = "is read by this command and is never overwritten: name another file"
-            refuse_if(os.path.realpath(path) in inputs, f"{path} {never}")
-            kept = path.is_file() and not (replaceable or self.force)
-            refuse_if(kept, f"{path} exists: name another file, or replace it with --force")
+            if os.path.realpath(path) in inputs:
+                raise SettingsError(f"{path} {never}")
+            if path.is_file() and not (replaceable or self.force):
+                raise SettingsError(f"{path} exists: name another file, or replace it with --force")
         for folder in {path.parent for path in paths}:
             parents = (folder, *folder.absolute().parents)
             there = next(parent for parent in parents if parent.exists())
-            refuse_if(not there.is_dir(), f"{there} is a file: name a folder to write in")
-            refuse_if(not os.access(there, os.W_OK), f"{folder}: no write permission for {there}")
+            if not there.is_dir():
+                raise SettingsError(f"{there} is a file: name a folder to write in")
+            if not os.access(there, os.W_OK):
+                raise SettingsError(f"{folder}: no write permission for {there}")
 
     def _inputs(self) -> Iterator[Path]:
         """Files that may be read; predictions among those of a folder are no inputs."""

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from structsvm.cli.input_data import InputData
-from structsvm.cli.request import refuse_if, takes_images
+from structsvm.cli.request import takes_images
 from structsvm.data.copies import contents, joined
-from structsvm.errors import DataError, DataWarning, without_warnings
+from structsvm.errors import DataError, DataWarning, SettingsError, without_warnings
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.split_tables import fewest_rows
 from structsvm.learner.learner import Learner
@@ -264,17 +264,20 @@ def split_of(inputs: InputData, split: str | None) -> str | None:
     tables = not contiguous and not takes_images(inputs.problem)
     purpose = f"--split {split} is for"
     if split == STATES:
-        refuse_if(not contiguous, f"{purpose} recordings, not for {request.problem}: leave it out")
+        if not contiguous:
+            raise SettingsError(f"{purpose} recordings, not for {request.problem}: leave it out")
     elif split is not None:
-        refuse_if(
-            not tables,
-            f"{purpose} tables, whose rows have no order, not for {request.problem}: leave it "
-            f"out{', or ask about new states, --split states' if contiguous else ''}",
-        )
+        if not tables:
+            raise SettingsError(
+                f"{purpose} tables, whose rows have no order, not for {request.problem}: leave it "
+                f"out{', or ask about new states, --split states' if contiguous else ''}"
+            )
         many = f"of {inputs.words.wholes(len(inputs))} whole ones are held out"
-        refuse_if(len(inputs) != 1, f"{purpose} a single table: {many}")
+        if len(inputs) != 1:
+            raise SettingsError(f"{purpose} a single table: {many}")
     if len(inputs) == 1 and tables:
-        refuse_if(request.groups, NO_GROUPS)
+        if request.groups:
+            raise SettingsError(NO_GROUPS)
         return split or ROWS
     return split
 

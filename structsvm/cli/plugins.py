@@ -11,8 +11,8 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from structsvm.cli.request import refuse_if
 from structsvm.cli.terminal import Terminal
+from structsvm.errors import SettingsError
 from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
@@ -116,13 +116,15 @@ def run_new(args: Namespace, terminal: Terminal) -> int:
     folder = args.output or Path(f"structsvm-{args.name}")
     kind = KINDS[args.kind]
     taken = {*problem_names(), *names_in(STRUCTURED)} if kind.group else ()
-    refuse_if(name in taken, f"a problem {name!r} is installed: choose another name")
-    said = f"a name is lower-case words joined by dashes, got {name!r}"
-    refuse_if(not NAME.fullmatch(name), said)
+    if name in taken:
+        raise SettingsError(f"a problem {name!r} is installed: choose another name")
+    if not NAME.fullmatch(name):
+        raise SettingsError(f"a name is lower-case words joined by dashes, got {name!r}")
     reason = unwritable(folder)
-    refuse_if(reason, f"{folder}: cannot be written: {reason}")
-    is_taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-    refuse_if(is_taken, f"{folder} exists: name a new folder")
+    if reason:
+        raise SettingsError(f"{folder}: cannot be written: {reason}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingsError(f"{folder} exists: name a new folder")
     words = {
         "kind": args.kind,
         "name": name,

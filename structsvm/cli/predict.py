@@ -23,10 +23,11 @@ from structsvm.cli.outputs import (
     write_file,
     write_folder,
 )
-from structsvm.cli.request import Request, assigned, refuse_if, takes_images
+from structsvm.cli.request import Request, assigned, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.instance import Instance
 from structsvm.data.per_instance import Counts
+from structsvm.errors import SettingsError
 from structsvm.io.recording import listed
 from structsvm.learner.feature_weights import metric_of
 from structsvm.learner.files import load_learner
@@ -34,7 +35,7 @@ from structsvm.learner.learner import Learner
 from structsvm.learner.lost_columns import dead_columns, warn_of_dead_features, without
 from structsvm.learner.rules import Rules
 from structsvm.learner.segments import names_of_items, segment_table
-from structsvm.learner.steps import labels_of, partition_all
+from structsvm.learner.steps import labels_of, partition_each
 from structsvm.partial_labels import PartialLabels
 from structsvm.support.checks import counted, refuse_below
 from structsvm.support.interrupts import Interrupts
@@ -62,7 +63,7 @@ def answers_of(
         about: Any = {"margins": True, "level": level, **rules}
         tables = learner.predict_segments(instances, n_clusters, **about)
         return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
-    found, _ = partition_all(learner, instances, n_clusters, rules)
+    found, _ = partition_each(learner, instances, n_clusters, rules)
     partitions = [one.partition for one in found]
     if takes_images(problem):
         maps = labels_of(problem, partitions, instances)
@@ -75,7 +76,7 @@ def answers_of(
     who, namer = _namer(learner)
     if namer is not None:
         seen = instances if who == "" else namer.inputs_(measured)
-        named = found if who == "" else partition_all(namer, seen, None, {})[0]
+        named = found if who == "" else partition_each(namer, seen, None, {})[0]
         names = np.asarray(namer.classes_)
         classes = [names_of_items(*pair, names) for pair in zip(named, seen, strict=True)]
     triples = zip(inputs.items, partitions, classes, strict=True)
@@ -100,6 +101,18 @@ def tell_names(learner: Learner, terminal: Terminal) -> None:
         terminal.note(f"each cluster has the name of the class that {who} gives most of its rows")
 
 
+def _is_one_file(output: Path, guard: Guard, of_images: bool) -> bool:
+    """Whether predictions are written into one file, which is checked, or into a folder."""
+    kinds = (".png", ".npy") if of_images else (".csv",)
+    if output.suffix.lower() in kinds:
+        guard.check_file(output)
+        return True
+    if output.suffix[1:].isalpha() and not output.is_dir():
+        ways = f"name a file that ends with {' or '.join(kinds)}, or a folder"
+        raise SettingsError(f"{output}: {output.suffix} files are not written: {ways}")
+    return False
+
+
 def run_predict(args: Namespace, terminal: Terminal) -> int:
     """Partition the samples, and write or print their partitions."""
     learner = load_learner(args.model)
@@ -108,22 +121,15 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
     output = args.output
     request = Request.of(args)
     guard = Guard.of(args)
-    kinds = (".png", ".npy") if takes_images(learner.problem_) else (".csv",)
-    one_file = output is not None and output.suffix.lower() in kinds
-    if one_file:
-        guard.check_file(output)
-    elif output is not None:
-        is_file = output.suffix[1:].isalpha() and not output.is_dir()
-        ways = f"name a file that ends with {' or '.join(kinds)}, or a folder"
-        refuse_if(is_file, f"{output}: {output.suffix} files are not written: {ways}")
+    one_file = output is not None and _is_one_file(output, guard, takes_images(learner.problem_))
     if args.without:
         learner = without(learner, args.without)
     inputs = read_for(learner, args.model, request, terminal, may_lack=True, need_labels=False)
     words = inputs.words
     if output is not None and not one_file:
         guard.check_files(places(learner.problem_, output, inputs.names))
-    too_many = one_file and takes_images(learner.problem_) and len(inputs) > 1
-    refuse_if(too_many, f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
+    if one_file and takes_images(learner.problem_) and len(inputs) > 1:
+        raise SettingsError(f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
     instances = inputs.measured(learner)
     links = (args.must_link or [], args.cannot_link or [])
     with inputs.named():
@@ -179,20 +185,25 @@ def _rules(inputs: InputData, model: Path, links: tuple[Pairs, Pairs]) -> Rules:
     if any(links):
         one_table = not contiguous and len(inputs) == 1
         rows = "--must-link and --cannot-link name rows of one table"
-        refuse_if(not one_table, f"{rows}, got {several}: give one table at a time")
+        if not one_table:
+            raise SettingsError(f"{rows}, got {several}: give one table at a time")
         left_out: list[int] = [] if origin is None else origin.left_out.tolist()
         for row in np.ravel([*links[0], *links[1]]).tolist():
-            missing = f"row {row} is left out, as values are missing in it: link others"
-            refuse_if(row in left_out, missing)
+            if row in left_out:
+                raise SettingsError(
+                    f"row {row} is left out, as values are missing in it: link others"
+                )
         together, apart = (
             [tuple((pair - np.searchsorted(left_out, pair)).tolist()) for pair in pairs]
             for pairs in links
         )
         rules["known"] = [PartialLabels(must_link=together, cannot_link=apart)]
     if request.regions is not None:
-        refuse_if(not contiguous, f"--regions is for recordings, not {words.whole}s")
+        if not contiguous:
+            raise SettingsError(f"--regions is for recordings, not {words.whole}s")
         learned = f"{model} was learned from windows of {W}: learn with "
-        refuse_if(W > 1, f"--regions counts samples, and {learned}fit --set files.window=1")
+        if W > 1:
+            raise SettingsError(f"--regions counts samples, and {learned}fit --set files.window=1")
         unlabelled = [replace(item, y=None, chunks=None) for item in inputs.items]
         rules["known"] = replace(inputs, items=unlabelled, labels=None).partial_labels()
     return rules  # type: ignore[return-value]

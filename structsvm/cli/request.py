@@ -48,12 +48,6 @@ ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier
 """Parameters that hold for the files of one command, and are not remembered."""
 
 
-def refuse_if(wrong: object, message: str) -> None:
-    """Refuse what was typed, with what is wrong and the way out."""
-    if wrong:
-        raise SettingsError(message)
-
-
 Settings = Sequence[tuple[str, str, str]]
 """The group, the name and the value of each ``--set``; the group of the learner is ""."""
 
@@ -130,8 +124,10 @@ def learner_of(
     problem = typed_problem(request)
     masked = getattr(problem, "missing", None) == "mask"
     for name, typed in (("metric", metric), ("lam", lam)):
-        other = typed is not None and method != "metric"
-        refuse_if(other, f"--{name} is of --method metric, and {method} has none: leave it out")
+        if typed is not None and method != "metric":
+            raise SettingsError(
+                f"--{name} is of --method metric, and {method} has none: leave it out"
+            )
     features = typed_features(request, problem)
     if not learner_named(method, problem).suits(problem):
         suited = [name for name in LEARNERS if learner_named(name, problem).suits(problem)]
@@ -149,11 +145,11 @@ def learner_of(
     if method == "metric":
         learner.set_params(metric=metric or ("diagonal" if masked else "full"))
     params = learner.get_params(deep=False)
-    lacks = features is not None and "features" not in params
-    refuse_if(lacks, f"--context is not for {method}, which makes features of its own")
+    if features is not None and "features" not in params:
+        raise SettingsError(f"--context is not for {method}, which makes features of its own")
     learner.set_params(**assigned(request.settings, "", params, f"the method {method}"))
-    of_solver = not learner.has_path and assigned(request.settings, "solver")
-    refuse_if(of_solver, f"--set solver.NAME is of --method metric, not of {method}")
+    if not learner.has_path and assigned(request.settings, "solver"):
+        raise SettingsError(f"--set solver.NAME is of --method metric, not of {method}")
     if learner.has_path:
         learner.set_params(solver=solver_of(request, problem))
     return learner
@@ -165,11 +161,11 @@ def typed_problem(request: Request) -> PartitionProblem:
     texts = assigned(request.settings, "problem")
     cls: Any = problem_class(name)
     if request.files.get("missing") == "mask":
-        refuse_if(
-            "missing" not in cls.__dataclass_fields__,
-            f"--missing mask is not for {name}: rows with missing values are left out there, "
-            "unless --missing impute puts the median of their column there",
-        )
+        if "missing" not in cls.__dataclass_fields__:
+            raise SettingsError(
+                f"--missing mask is not for {name}: rows with missing values are left out there, "
+                "unless --missing impute puts the median of their column there"
+            )
         texts["missing"] = "mask"
     names = [one.name for one in fields(cls) if one.init]
     own = {setting: texts.pop(setting) for setting in names if setting in texts}
@@ -189,12 +185,13 @@ def typed_features(request: Request, problem: PartitionProblem) -> RecordingTran
     which = f"one or more of {', '.join(classes)}"
     which = which if classes else "for recordings and images, leave it out"
     for name in request.context:
-        strange = name not in classes
-        refuse_if(strange, f"--context of {request.problem} is {which}, got {name!r}")
+        if name not in classes:
+            raise SettingsError(f"--context of {request.problem} is {which}, got {name!r}")
     stages = [(name, getattr(structsvm.features, classes[name])()) for name in request.context]
     typed = assigned(request.settings, "features")
     if not stages:
-        refuse_if(typed, f"--set features.{next(iter(typed), '')} is of --context: give one")
+        if typed:
+            raise SettingsError(f"--set features.{next(iter(typed), '')} is of --context: give one")
         return None
     stage: RecordingTransformer = stages[0][1] if len(stages) == 1 else Union(*stages)
     try:

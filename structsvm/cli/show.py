@@ -12,10 +12,11 @@ from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read_for
 from structsvm.cli.options import FIGURES, OF_MODELS
 from structsvm.cli.outputs import Guard, figure_in
-from structsvm.cli.request import Request, refuse_if, takes_images
+from structsvm.cli.request import Request, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.labels import unlabelled
 from structsvm.diagnosis.diagnose import diagnose
+from structsvm.errors import SettingsError
 from structsvm.learner.feature_weights import heaviest_features
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
@@ -79,12 +80,15 @@ def run_plot(args: Namespace, terminal: Terminal) -> int:
             draw = getattr(structsvm.plotting, f"plot_{args.show or OF_MODELS[0]}")
             draw(learner, ax=figure.subplots())
         else:
-            alone = f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
-            refuse_if(args.show, alone)
+            if args.show:
+                raise SettingsError(
+                    f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
+                )
             request = Request.of(args)
             inputs = read_for(learner, args.model, request, terminal, need_labels=False)
             contents = f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}"
-            refuse_if(len(inputs) > 1, f"{contents}: name one file")
+            if len(inputs) > 1:
+                raise SettingsError(f"{contents}: name one file")
             with inputs.named(), terminal.working("partitioning"):
                 about = {"margins": args.margins, "level": args.level}
                 _draw(learner, inputs, figure, args.n_clusters, about)
@@ -104,10 +108,10 @@ def _draw(
     ax = figure.subplots()
     contiguous = inputs.problem.traits.contiguous
     for option, typed in about.items():
-        unsure = typed and not contiguous
-        refuse_if(unsure, f"--{option} is for recordings, not {whole}s: leave it out")
-    missing = K == "true" and y is None
-    refuse_if(missing, "--n-clusters true needs the true labels: give --labels, or a number")
+        if typed and not contiguous:
+            raise SettingsError(f"--{option} is for recordings, not {whole}s: leave it out")
+    if K == "true" and y is None:
+        raise SettingsError("--n-clusters true needs the true labels: give --labels, or a number")
     if takes_images(inputs.problem):
         if K == "true":
             K = int(np.unique(y[~unlabelled(y)]).size)

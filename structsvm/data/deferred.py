@@ -206,7 +206,7 @@ def apply(X: Data, step: Step, n_features: int | None = None) -> Data:
     return X.then(step, n_features) if isinstance(X, Deferred) else step(X)
 
 
-def apply_all(Xs: Sequence[Data], step: Step, n_features: int | None = None) -> list[Data]:
+def apply_each(Xs: Sequence[Data], step: Step, n_features: int | None = None) -> list[Data]:
     """What a step makes of each, of arrays in memory many at a time."""
     if any(isinstance(X, Deferred) for X in Xs):
         return [apply(X, step, n_features) for X in Xs]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from structsvm.data.deferred import Data, Step, apply_all, has_missing, in_memory, take_rows
+from structsvm.data.deferred import Data, Step, apply_each, has_missing, in_memory, take_rows
 from structsvm.errors import DataError
 from structsvm.support.arrays import Floats, Ints
 
@@ -99,5 +99,5 @@ class Instance:
 
 
 def apply_to_instances(instances: Sequence[Instance], step: Step) -> list[Instance]:
-    made = apply_all([instance.data for instance in instances], step)
+    made = apply_each([instance.data for instance in instances], step)
     return [Instance(X, x.side, x.states) for x, X in zip(instances, made, strict=True)]

@@ -37,7 +37,7 @@ from structsvm.learner.methods import BLIND
 from structsvm.learner.preparing import measured as measured_by
 from structsvm.learner.segments import names_in
 from structsvm.learner.stages import Inputs, Stage
-from structsvm.learner.steps import partition_all
+from structsvm.learner.steps import partition_each
 from structsvm.learner.structured import StructuredSVM, structured_in
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.messages import parameter
@@ -166,12 +166,7 @@ def evaluate(
     True
     """
     if (structured := structured_in(learner)) is not None:
-        of_partitions = (n_clusters, measured, split, times)
-        if any(one is not None for one in of_partitions):
-            raise SettingsError(
-                "n_clusters, measured, split and times are for partitions: a StructuredSVM is "
-                "evaluated by the loss of its problem, with names, baselines and groups"
-            )
+        _refuse_for_partitions(n_clusters, measured, split, times)
         return evaluate_structured(structured, Xs, ys, names, baselines, groups)
     learner = fitted_learner(learner, "evaluate")
     if is_prepared(Xs):
@@ -186,42 +181,28 @@ def evaluate(
         return _evaluate_parts(learner, measured, labels, n_clusters, tolerance, split)
     called = form.names or [str(i) for i in range(N)]
     names = one_each(called if names is None else names, N, words, "name")
-    times = form.axes if times is None else times
-    axes: list[TimeAxis | None] = []
-    if any(found is not None for found in times):
-        pairs = zip(one_each(times, N, words, "time"), measured, strict=True)
-        axes = [None if found is None else time_axis(found, x.n_samples) for found, x in pairs]
+    axes = _axes(form.axes if times is None else times, measured, words)
     units = units_of(form.in_order(groups, "groups"), N, words)[1]
     seen = learner.training_data_.warn_if_among([instance.data for instance in measured], words)
     instances = learner.inputs_(measured)
     known = _scorable(learner, instances, labels)
-    is_full = all(one.truth is not None for one in known)
     truths = [one.drawn for one in known]
     learner.training_data_.warn_of_new_clusters(labels, learner.question_)
-    if n_clusters is None and problem.traits.given_k and not problem.traits.contiguous:
-        n_clusters = "true"
-    if n_clusters == "true" and not is_full:
-        raise DataError(
-            parameter("n_clusters", "true")
-            + f" is that of the labels, which {words.whole}s labelled in part do not give: leave "
-            "it out, or leave these out"
-        )
-    counts = asked_counts(n_clusters, truths)
-    others = dict(baselines or {})
+    counts = _counts(n_clusters, known, problem, words)
     guesses, states = _found_by_all(learner, measured, instances, counts)
-    for name, one in stage("baselines", [*others.items()]):
-        if name in guesses:
-            raise SettingsError(f"baselines: {name!r} is there already: give it another name")
-        found = _labels_found(one, name, measured, form.instances, counts, words)
-        guesses[name] = [_partition_of(y, problem) for y in found]
+    if taken := guesses.keys() & (baselines or {}).keys():
+        raise SettingsError(f"baselines: {min(taken)!r} is there already: give it another name")
+    for name, one in stage("baselines", [*(baselines or {}).items()]):
+        labelled = _labels_found(one, name, measured, form.instances, counts, words)
+        guesses[name] = [_partition_of(y, problem) for y in labelled]
         if getattr(one, "classes_", None) is not None and hasattr(one, "predict_states"):
-            states[name] = found
+            states[name] = labelled
     parts = labelled_parts(measured, known)
     warn_of_columns(measured, column_names(learner), words, parts)
     shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
     shown |= {"measured": measured, "prepared": instances, "labels": labels, "times": axes}
     numbers = contents([instance.data for instance in instances])
-    if averaged := [instance.side for instance in measured if isinstance(instance.side, Recording)]:
+    if averaged := [x.side for x in measured if isinstance(x.side, Recording)]:
         fine = [one.fine or one for one in averaged]  # partitions of windows are scored by samples
         instances = [Instance(one.X[:, :0]) for one in fine]
         labels = [one.y for one in fine]
@@ -242,6 +223,39 @@ def evaluate(
         numbers=numbers,
         evidence=Evidence(words, grouped=groups is not None, seen=seen, method=learner.called),
     )
+
+
+def _refuse_for_partitions(*given: Any) -> None:
+    if any(one is not None for one in given):
+        raise SettingsError(
+            "n_clusters, measured, split and times are for partitions: a StructuredSVM is "
+            "evaluated by the loss of its problem, with names, baselines and groups"
+        )
+
+
+def _axes(
+    times: Sequence[Any], measured: Sequence[Instance], words: Words
+) -> list[TimeAxis | None]:
+    """The time of each recording; empty if that of none is known."""
+    if all(one is None for one in times):
+        return []
+    pairs = zip(one_each(times, len(measured), words, "time"), measured, strict=True)
+    return [None if one is None else time_axis(one, x.n_samples) for one, x in pairs]
+
+
+def _counts(
+    n_clusters: int | str | None, known: Sequence[Known], problem: PartitionProblem, words: Words
+) -> Counts:
+    """The number of clusters that is asked for of each instance."""
+    if n_clusters is None and problem.traits.given_k and not problem.traits.contiguous:
+        n_clusters = "true"
+    if n_clusters == "true" and any(one.truth is None for one in known):
+        raise DataError(
+            parameter("n_clusters", "true")
+            + f" is that of the labels, which {words.whole}s labelled in part do not give: leave "
+            "it out, or leave these out"
+        )
+    return asked_counts(n_clusters, [one.drawn for one in known])
 
 
 def _scorable(
@@ -314,7 +328,7 @@ def _found_by_all(
         own = seen.setdefault(_made_by(one.inputs_), [])
         if not own:
             own = seen[_made_by(one.inputs_)] = one.inputs_(measured)
-        partitions, _ = partition_all(one, own, counts, {})
+        partitions, _ = partition_each(one, own, counts, {})
         guesses[name] = [each.partition for each in partitions]
         named = None if problem.traits.words is TABLES else names_in(partitions, own, one.classes_)
         if named is None and one.sees is not None:  # a metric of the same instances

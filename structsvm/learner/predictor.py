@@ -21,7 +21,7 @@ from structsvm.learner.steps import (
     labels_of,
     mean_agreement,
     no_names,
-    partition_all,
+    partition_each,
     refuse_no_segments,
 )
 from structsvm.learner.training_summary import TrainingSummary
@@ -166,7 +166,7 @@ class Predictor:
         if margins or most is not None or (margins is None and self.model_.has_margins):
             tables = margin_tables(self, instances, n_clusters, rules, tolerance, most)
         else:
-            found, _ = partition_all(self, instances, n_clusters, rules)
+            found, _ = partition_each(self, instances, n_clusters, rules)
             tables = [(one, {}) for one in found]
         rows = zip(tables, instances, form.times or [None] * len(instances), strict=True)
         states = self.classes_
@@ -233,4 +233,4 @@ class Predictor:
         check_is_fitted(self)
         form = self._form(X, rules)
         instances = prepared(self, form.instances) if named else form.instances
-        return form, *partition_all(self, instances, n_clusters, rules)
+        return form, *partition_each(self, instances, n_clusters, rules)

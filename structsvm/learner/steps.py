@@ -34,10 +34,12 @@ def decode_with(
     """Partition instances with the model of a learner, or another one that sees the same."""
     check_is_fitted(learner)
     instances = Form.given_to(learner, X).instances
-    return [one.partition for one in partition_all(learner, instances, n_clusters, rules, model)[0]]
+    return [
+        one.partition for one in partition_each(learner, instances, n_clusters, rules, model)[0]
+    ]
 
 
-def partition_all(
+def partition_each(
     learner: Fitted, Xs: Any, n_clusters: Counts, rules: Rules, model: Model | None = None
 ) -> tuple[list[Found], Sequence[Instance]]:
     """What is found in instances that were taken apart, and these as they were partitioned.
@@ -74,7 +76,7 @@ def _decode_part(
     )
     if nothing_asked:
         with among(range(first, first + len(instances))):
-            together = model.partition_together(problem, instances, step)
+            together = model.partition_each(problem, instances, step)
         if together is not None:
             return together
     instances = instances if step is None else apply_to_instances(instances, step)
@@ -128,7 +130,7 @@ def mean_agreement(
     problem = learner.problem_
     weights = check_weights(sample_weight, len(truths), problem.traits.words)
     counts = [truth.n_clusters for truth in truths] if problem.traits.given_k else None
-    found, _ = partition_all(learner, instances, counts, {})
+    found, _ = partition_each(learner, instances, counts, {})
     pairs = zip(truths, found, strict=True)
     agreements = [problem.agreement(truth, one.partition) for truth, one in pairs]
     return float(np.average(agreements, weights=weights))

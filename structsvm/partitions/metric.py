@@ -13,7 +13,7 @@ import numpy as np
 from structsvm.data.deferred import (
     Data,
     Step,
-    apply_all,
+    apply_each,
     apply_in_stack,
     batches_of,
     in_memory,
@@ -81,7 +81,7 @@ class Metric(Model):
         """The best partition in the metric."""
         return Found(problem.partition(instance, self, n_clusters, constraint))
 
-    def partition_together(
+    def partition_each(
         self, problem: Any, instances: Sequence[Instance], step: Step | None = None
     ) -> list[Found] | None:
         """The best partitions at the price, where one oracle answers many questions at once."""
@@ -251,7 +251,7 @@ class Calibration:
 
 def in_metric(instances: Sequence[Instance], factor: Floats) -> list[Data]:
     """``X L`` of each instance, in memory or not."""
-    return apply_all([instance.data for instance in instances], InMetric(factor), factor.shape[1])
+    return apply_each([instance.data for instance in instances], InMetric(factor), factor.shape[1])
 
 
 def penalties_for(

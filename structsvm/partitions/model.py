@@ -71,7 +71,7 @@ class Model(ABC):
         """The best partition of a prepared instance, into ``n_clusters`` parts if that is given."""
 
     @hook
-    def partition_together(
+    def partition_each(
         self, problem: Any, instances: Sequence[Instance], step: Step | None = None
     ) -> list[Found] | None:
         """The same for instances of which nothing is known, where that is quicker; else None.

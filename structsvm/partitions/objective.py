@@ -121,9 +121,9 @@ class MetricObjective(Objective, Problem):
     """
 
     needs: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("separate", "loss", "joint_feature"), "separate_all"
+        ("separate", "loss", "joint_feature"), "separate_each"
     )
-    """Another loss or joint feature is not what :meth:`separate_all` maximises with."""
+    """Another loss or joint feature is not what :meth:`separate_each` maximises with."""
 
     partition: Family
     metric: str
@@ -188,9 +188,9 @@ class MetricObjective(Objective, Problem):
 
     def separate(self, w: Floats, x: LabelledInstance, y: Projector) -> Separation:
         """Maximise ``Tr(A M)`` with ``T A = X B X^T - 2 kappa M_i + (kappa - beta) I``."""
-        return next(self.separate_all(w, [(x, y)]))
+        return next(self.separate_each(w, [(x, y)]))
 
-    def separate_all(
+    def separate_each(
         self, w: Floats, instances: Iterable[tuple[LabelledInstance, Projector]]
     ) -> Iterator[Separation]:
         """Separate instances in one metric, each of which is read once."""

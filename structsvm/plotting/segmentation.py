@@ -19,7 +19,7 @@ from structsvm.errors import DataWarning, without_warnings
 from structsvm.features.frames import read_names
 from structsvm.learner.learner import Learner
 from structsvm.learner.segments import names_in
-from structsvm.learner.steps import partition_all
+from structsvm.learner.steps import partition_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.plotting import style
 from structsvm.plotting.drawable import drawable, traces
@@ -169,7 +169,7 @@ def _strips(
         named = None if classes is None else read_names([y], [truth.n_samples], whole)
         own = labels if labels.size == truth.n_samples else None
         add("true", truth, style.text_color(), named, own)
-    partitions, _ = partition_all(learner, [instance], K, {})
+    partitions, _ = partition_each(learner, [instance], K, {})
     add(
         "learned", partitions[0].partition, style.LEARNED, names_in(partitions, [instance], classes)
     )
@@ -177,7 +177,7 @@ def _strips(
     if untrained is not None:
         same = untrained.inputs_ is learner.inputs_ or learner.sees is not None
         seen = [instance] if same else untrained.inputs_([measured])
-        partitions, _ = partition_all(untrained, seen, K, {})
+        partitions, _ = partition_each(untrained, seen, K, {})
         named = names_in(partitions, [instance], classes) if learner.sees is not None else None
         add("untrained", partitions[0].partition, style.UNTRAINED, named)
     return strips

@@ -267,7 +267,7 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
         first_answer = [check_first_answer(problem, first.xs[0], first.ys[0], 0, w)]
     instances = chain.from_iterable(zip(block.xs, block.ys, strict=True) for block in blocks)
     answers = chain(
-        first_answer, problem.separate_all(w, islice(instances, len(first_answer), None))
+        first_answer, problem.separate_each(w, islice(instances, len(first_answer), None))
     )
     planes: list[Planes | None] = []
     waiting: list[list[Row]] = []

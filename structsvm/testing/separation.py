@@ -159,16 +159,16 @@ def check_separation(
 
 
 def _check_again(instance: Asked, answers: Sequence[Answer]) -> None:
-    """Check that answers are the same a second time, after pickling, from ``separate_all``."""
+    """Check that answers are the same a second time, after pickling, from ``separate_each``."""
     copied = replace(instance, plugin=pickle.loads(instance.pickled()))
     for answer in answers:
         w = answer.w
         first = answer.labelling
-        (in_turn,) = instance.call("separate_all", w, [(instance.x, instance.y)])
+        (in_turn,) = instance.call("separate_each", w, [(instance.x, instance.y)])
         for when, second in (
             ("on a second call", instance.call("separate", w, instance.x, instance.y)),
             ("after pickling", copied.call("separate", w, instance.x, instance.y)),
-            ("from separate_all", in_turn),
+            ("from separate_each", in_turn),
         ):
             again = instance.labelling(second.y, when)
             instance.require(

@@ -221,9 +221,9 @@ def test_many_recordings_are_partitioned_as_each_alone(rng):
     model = learner.model_
     alone = [model.partition(learner.problem_, x, None, UNCONSTRAINED).partition for x in instances]
     assert together == [M.breakpoints for M in alone]
-    assert [one.partition for one in model.partition_together(learner.problem_, instances)] == alone
+    assert [one.partition for one in model.partition_each(learner.problem_, instances)] == alone
     given = measured(learner, Xs)
-    found = model.partition_together(learner.problem_, given, learner.inputs_.step)
+    found = model.partition_each(learner.problem_, given, learner.inputs_.step)
     assert [one.partition for one in found] == alone
     assert all(np.array_equal(x.X, X) for x, X in zip(given, Xs, strict=True))
 
@@ -248,7 +248,7 @@ def test_a_problem_that_partitions_by_itself_is_asked_for_each_recording(rng):
     Xs = [rng.normal(size=(20, 1)) for _ in range(3)]
     metric = Metric(np.eye(1), price=1e-9)
     instances = [Instance(X) for X in Xs]
-    assert metric.partition_together(Whole(), instances) is None
+    assert metric.partition_each(Whole(), instances) is None
     for problem, breakpoints in ((Whole(), [20]), (Slowly(), [1, 20])):
         learner = MetricLearner(ChangePoint()).fit(Xs, [[10, 20]] * 3)
         learner.problem_ = problem

@@ -194,8 +194,8 @@ def test_the_sample_that_fails_is_named(monkeypatch):
 
 def test_answers_that_are_missing_are_no_end_of_the_time(monkeypatch):
     risk = risk_in("diagonal")
-    whole = MetricObjective.separate_all
-    monkeypatch.setattr(MetricObjective, "separate_all", lambda *args: islice(whole(*args), 1))
+    whole = MetricObjective.separate_each
+    monkeypatch.setattr(MetricObjective, "separate_each", lambda *args: islice(whole(*args), 1))
     with pytest.raises(PluginError, match=r"instance 2: MetricObjective\.separate returned None"):
         planes_at(risk, risk.start)
 
@@ -210,5 +210,5 @@ def test_samples_are_taken_when_they_are_needed(segment_count):
     """Between them a run sees whether its time is over."""
     risk = risk_in("diagonal", segment_count)
     waiting = iter(zip(risk.xs, risk.ys, strict=True))
-    next(risk.problem.separate_all(risk.start, waiting))
+    next(risk.problem.separate_each(risk.start, waiting))
     assert len(list(waiting)) == 6

@@ -462,9 +462,9 @@ def same(*_args, **_kwargs):
     (NormalizedCut, "decoder", "partition"),
     (NormalizedCut, "training_instance", "objective"),
     (NormalizedCut, "loss", "objective"),
-    (MetricObjective, "separate", "separate_all"),
-    (MetricObjective, "loss", "separate_all"),
-    (MetricObjective, "joint_feature", "separate_all"),
+    (MetricObjective, "separate", "separate_each"),
+    (MetricObjective, "loss", "separate_each"),
+    (MetricObjective, "joint_feature", "separate_each"),
 )
 def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
     ours = {name: same}
