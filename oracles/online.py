@@ -242,13 +242,13 @@ class OnlineStates(OnlineSearch):
         return search
 
     def copy(self) -> OnlineStates:
-        found = copy(self)
-        found.running = Running._make(one.copy() for one in self.running)
-        found.tree = self.tree.copy()
-        found.closed = self.closed.copy()
-        found.behind = self.behind.copy()
-        found.settled = self.settled.copy()
-        return found
+        search = copy(self)
+        search.running = Running._make(one.copy() for one in self.running)
+        search.tree = self.tree.copy()
+        search.closed = self.closed.copy()
+        search.behind = self.behind.copy()
+        search.settled = self.settled.copy()
+        return search
 
     def loss(self) -> float:
         return -float(np.maximum(self.closed + self.score.last, self._of_whole()).max()) - self.gone
@@ -329,11 +329,11 @@ class OnlineChanges(OnlineSearch):
         return self
 
     def copy(self) -> OnlineChanges:
-        found = copy(self)
-        found.running = RunningMeans._make(one.copy() for one in self.running)
-        found.tree = self.tree.copy()
-        found.settled = self.settled.copy()
-        return found
+        search = copy(self)
+        search.running = RunningMeans._make(one.copy() for one in self.running)
+        search.tree = self.tree.copy()
+        search.settled = self.settled.copy()
+        return search
 
     def loss(self) -> float:
         return (self.best + self.gone) / (self.price or 1.0)

@@ -221,14 +221,14 @@ def forget(running: Running, tree: Ints, n_rows: int, behind: Ints) -> tuple[int
             needed[i] = running.row[c, k]
             i += 1
     needed[i:] = behind
-    found = kept(tree, n_rows, needed)
+    kept_rows = kept(tree, n_rows, needed)
     i = 0
     for c in range(C):
         for k in range(running.size[c]):
             running.row[c, k] = needed[i]
             i += 1
     behind[:] = needed[i:]
-    return found
+    return kept_rows
 
 
 @inner(no_cpython_wrapper=False)

@@ -117,8 +117,8 @@ class _Lines:
                 rows.append(self._row(cells))
                 if self.clock is not None:
                     times.append(_moment(cells[self.clock]))
-        found = np.array(rows, dtype=np.float64).reshape(-1, self.n_columns)
-        return found, np.array(times) if times else None
+        array = np.array(rows, dtype=np.float64).reshape(-1, self.n_columns)
+        return array, np.array(times) if times else None
 
     def _cells(self, text: str) -> list[str]:
         if not text.strip():

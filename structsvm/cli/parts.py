@@ -92,9 +92,9 @@ class Part:
 
     def seen_by(self, learner: Learner) -> Part:
         """The same with the columns that a learner knows, as far as it was learned from these."""
-        known = [str(name) for name in getattr(learner, "feature_names_in_", ())]
+        names = [str(name) for name in getattr(learner, "feature_names_in_", ())]
         there = self.inputs.features or ()
-        return self.of_columns(known) if known and {*known} <= {*there} else self
+        return self.of_columns(names) if names and {*names} <= {*there} else self
 
     @property
     def in_pieces(self) -> Part:

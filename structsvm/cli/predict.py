@@ -90,8 +90,10 @@ def _namer(learner: Learner) -> tuple[str, Learner | None]:
         return "", None
     if learner.sees is None and learner.classes_ is not None:
         return "", learner
-    found = learner.baselines_.items()
-    naming = [(name, one) for name, one in found if one.sees is None and one.classes_ is not None]
+    baselines = learner.baselines_.items()
+    naming = [
+        (name, one) for name, one in baselines if one.sees is None and one.classes_ is not None
+    ]
     return next(iter(naming), ("", None))
 
 
@@ -152,9 +154,9 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
     decides = args.n_clusters is None and learner.sees is not None
     if decides and not learner.problem_.traits.contiguous:
         counts = sorted({answer.plain["n_clusters"] for answer in answers})
-        found = " or ".join(counted(n, words.part) for n in counts)
+        numbers = " or ".join(counted(n, words.part) for n in counts)
         reason = "training data" if metric_of(learner).price is None else "learned price"
-        terminal.note(f"the {reason} led to {found}; --n-clusters N finds N")
+        terminal.note(f"the {reason} led to {numbers}; --n-clusters N finds N")
     tell_names(learner, terminal)
     if output is not None:
         with Interrupts():  # all the files or none

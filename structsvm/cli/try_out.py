@@ -168,15 +168,15 @@ def _read(
     request: Request, terminal: Terminal, problem: PartitionProblem, wanted: Wanted, allowed: Time
 ) -> dict[str, InputData]:
     """Read what there is time for, or what an earlier run has read that this one goes on with."""
-    known = wanted.output / READ
+    state_file = wanted.output / READ
     if wanted.resume or wanted.is_chosen:
-        only = known.read_text().splitlines() if wanted.resume and known.is_file() else ()
+        only = state_file.read_text().splitlines() if wanted.resume and state_file.is_file() else ()
         return read_layers(request, terminal, problem, blanks=True, only=only)
-    known.unlink(missing_ok=True)
+    state_file.unlink(missing_ok=True)
     layers = read_layers(request, terminal, problem, blanks=True, end=allowed.of_reading)
     if read := next(iter(layers.values())).read:
-        known.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(known, "\n".join(read).encode())
+        state_file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(state_file, "\n".join(read).encode())
     return layers
 
 
@@ -395,11 +395,13 @@ class Search:
         self.search.cv = 3 if is_long or (data.asks and rows >= LONG_ROWS) else None
         self.search.max_seconds = seconds
         baselines = "all" if seconds else "quick"
-        given: dict[str, Any] = {"baselines": baselines if seconds or size <= FEW_VALUES else None}
+        options: dict[str, Any] = {
+            "baselines": baselines if seconds or size <= FEW_VALUES else None
+        }
         # The verdict is that on what is held out, not the one of choosing.
         with without_warnings(VerdictWarning), self.train.inputs.named():
             models = self.first if self.of_first >= (data.n_features, rows) else {}
-            self.search.fit(data, resume=self.output / TRIED, models=models, **given)
+            self.search.fit(data, resume=self.output / TRIED, models=models, **options)
 
     @property
     def _first_is_alone(self) -> bool:
@@ -437,9 +439,9 @@ def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Pa
             "leave it out, or name another --output"
         )
     data = replace(whole.data, question=split or WHOLE_TABLES)
-    known = [*learner.baselines_]
+    names = [*learner.baselines_]
     with inputs.named(), inputs.terminal.working("learning from all"):
-        learner.fit(data, baselines=known[1:])
+        learner.fit(data, baselines=names[1:])
     with Interrupts():
         inputs.save(learner, path)
     inputs.terminal.note(

@@ -54,14 +54,14 @@ def inference(given: tuple[StructuredSVM, Instances]) -> Found:
     svm, data = given
     name = f"{type(svm.problem_).__name__}.predict"
     of_instances = list(shortfalls(svm.problem_, data, svm.solution_.w))
-    found = [(missed, i) for i, missed, size in of_instances if missed > INEXACT * size]
-    if found:
-        missed, worst = max(found)
+    short = [(missed, i) for i, missed, size in of_instances if missed > INEXACT * size]
+    if short:
+        missed, worst = max(short)
         yield (
-            f"on {len(found)} of {len(of_instances)} instances {name} found a labelling with a "
+            f"on {len(short)} of {len(of_instances)} instances {name} found a labelling with a "
             f"score below that of the true one, by {missed:.3g} on " + nth("instance", worst),
             "maximise the score over all labellings in predict, without the loss",
-            {"instances": sorted(i for _, i in found), "missed": missed},
+            {"instances": sorted(i for _, i in short), "missed": missed},
         )
 
 

@@ -96,14 +96,14 @@ def evaluate_structured(
         if w is not None:
             guesses[name] = predicted(problem, w, data.xs)
     for name, one in (baselines or {}).items():
-        found = list(one.predict(X))
-        if name in guesses or len(found) != len(data.ys):
+        labellings = list(one.predict(X))
+        if name in guesses or len(labellings) != len(data.ys):
             raise SettingsError(
                 f"the baseline {name!r} has the name of another one, or predicts "
-                f"{len(found)} labellings for {WORDS.wholes(len(data.ys))}"
+                f"{len(labellings)} labellings for {WORDS.wholes(len(data.ys))}"
             )
-        guesses[name] = found
-    losses = {name: losses_of(problem, data.ys, found) for name, found in guesses.items()}
+        guesses[name] = labellings
+    losses = {name: losses_of(problem, data.ys, labellings) for name, labellings in guesses.items()}
     units = units_of(groups, len(data.ys), WORDS)[1]
     contrasts = [
         Contrast.of(name, values - losses[LEARNED], units)

@@ -52,8 +52,8 @@ def _below(node: Any, path: tuple[str, ...], file: LabelFile) -> Iterator[Interv
 def _recording(path: Sequence[str], file: LabelFile) -> str | None:
     """The recording that objects are below: a name that is known, or else the first name."""
     names = [key for key in path if key.lower() not in CONTAINERS]
-    known = [key for key in names if spelled(name_of(key)) in file.known or key in file.known]
-    return next(iter(known or names), None)
+    keys = [key for key in names if spelled(name_of(key)) in file.known or key in file.known]
+    return next(iter(keys or names), None)
 
 
 def _stretch(node: Mapping[str, Any], file: LabelFile) -> Interval | None:

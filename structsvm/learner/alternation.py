@@ -67,15 +67,15 @@ def alternate(
     round before, so that the joint objective never rises.
     """
     rounds: list[Round] = []
-    found: Alternated | None = None
+    best: Alternated | None = None
     while len(rounds) < max_rounds:
         risk: Any = risk_of(labels)
         try:
             solution = solve(replace(risk, start=start))
         except KeyboardInterrupt:
-            if found is None:
+            if best is None:
                 raise
-            return found
+            return best
         start = solution.w
         begun = labels
         stopped = solution.status is Status.INTERRUPTED
@@ -95,11 +95,11 @@ def alternate(
             stopped = True
         rounds.append(Round(solution.upper, solution.upper - gain))
         logger.info("round %d of alternation: %s", len(rounds), rounds[-1])
-        found = Alternated(solution, begun, tuple(rounds), fixed)
+        best = Alternated(solution, begun, tuple(rounds), fixed)
         if fixed or stopped:
             break
-    assert found is not None
-    return found
+    assert best is not None
+    return best
 
 
 def _hinges(risk: Risk, w: Floats) -> Floats:

@@ -82,18 +82,18 @@ def _pca(problem: PartitionProblem, data: Examples) -> tuple[Floats, Calibration
     vectors = np.linalg.eigh(scatter)[1][:, ::-1]
     P = vectors.shape[0]
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
-    found = [
+    scatters = [
         (problem.calibrate(vectors[:, :rank], data), rank) for rank in stage("ranks of PCA", ranks)
     ]
-    calibration, rank = min(found, key=lambda pair: pair[0].merit)
+    calibration, rank = min(scatters, key=lambda pair: pair[0].merit)
     return vectors[:, :rank], calibration
 
 
 def _lda(data: Examples, shrinkage: float = 1e-3) -> Floats:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span."""
     whitening = within_whitening(data, shrinkage)
-    given = (data.arrays, data.weights, data.truths)
-    between = sum_arrays("measuring the samples", _between, *given)
+    labelled = (data.arrays, data.weights, data.truths)
+    between = sum_arrays("measuring the samples", _between, *labelled)
     between = whitening @ between @ whitening
     rank = min(sum(M.n_clusters - 1 for M in data.truths), whitening.shape[0])
     return np.asarray(whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)])
@@ -106,8 +106,8 @@ def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
     depends on directions in which few labels happen to vary little.
     """
     whitening = within_whitening(data, shrinkage)
-    given = (data.arrays, data.weights, data.truths)
-    between = sum_arrays("measuring the samples", _of_changes, *given)
+    labelled = (data.arrays, data.weights, data.truths)
+    between = sum_arrays("measuring the samples", _of_changes, *labelled)
     between /= data.weights @ [instance.n_samples for instance in data.instances]
     return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))
 
@@ -142,11 +142,11 @@ def names_for(traits: Traits) -> tuple[str, ...]:
 
 def refuse_metric(name: Any, traits: Traits, others: Sequence[str] = ()) -> None:
     """Refuse what is no metric of a problem; those that are no closed forms are ``others``."""
-    known = (*others, *names_for(traits))
-    if name == "olda" and "olda" not in known:
-        way_out = ": use lda" if "lda" in known else ""
+    names = (*others, *names_for(traits))
+    if name == "olda" and "olda" not in names:
+        way_out = ": use lda" if "lda" in names else ""
         raise SettingsError(
             f"olda compares neighbouring segments, and {traits.words.part}s of a "
             f"{traits.words.whole} have no neighbours{way_out}"
         )
-    refuse_unlisted("metric", name, known)
+    refuse_unlisted("metric", name, names)

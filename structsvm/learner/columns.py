@@ -87,19 +87,19 @@ def codes_in(
 def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, Floats, set[float]]]:
     """Where each code is in its column; the ends of the other values, and some of these."""
     X = filled(X)
-    found = []
+    places = []
     for j, value in codes:
         is_code = X[:, j] == value
         others = X[~is_code, j]
         ends = np.array([others.min(), others.max()]) if others.size else others
-        found.append((np.flatnonzero(is_code), ends, set(others[:1000].tolist())))
-    return found
+        places.append((np.flatnonzero(is_code), ends, set(others[:1000].tolist())))
+    return places
 
 
 def divided(truths: Sequence[Any]) -> list[tuple[int, EquivalenceMatrix]]:
     """Numbers and partitions of the instances of which some items are together and some are not."""
-    found = [(i, partition_of(truth)) for i, truth in enumerate(truths) if truth is not None]
-    return [(i, M) for i, M in found if 1 < M.n_clusters < M.n_samples]
+    numbered = [(i, partition_of(truth)) for i, truth in enumerate(truths) if truth is not None]
+    return [(i, M) for i, M in numbered if 1 < M.n_clusters < M.n_samples]
 
 
 Part = tuple[Data, EquivalenceMatrix]
@@ -108,12 +108,12 @@ Part = tuple[Data, EquivalenceMatrix]
 
 def labelled_parts(instances: Sequence[Instance], labels: Sequence[Any]) -> list[Part]:
     """The instances of which some items are together and some are not, or what is known of them."""
-    found = [(instances[i].data, M) for i, M in divided([_truth_of(known) for known in labels])]
+    parts = [(instances[i].data, M) for i, M in divided([_truth_of(known) for known in labels])]
     for instance, known in zip(instances, labels, strict=True):
         if _truth_of(known) is None:
             pieces = [(r, M) for r, M in zip(*known.part, strict=True) if 1 < M.n_clusters < r.size]
-            found += [(take_rows(instance.data, rows), M) for rows, M in pieces]
-    return found
+            parts += [(take_rows(instance.data, rows), M) for rows, M in pieces]
+    return parts
 
 
 def _truth_of(labels: Any) -> Any:
@@ -128,13 +128,13 @@ def labels_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iter
     labels = [M.labels for _, M in parts]
     shares = np.array(map_arrays("looking for labels", explained, arrays, labels))
     all_of_it = (shares[:, 0] >= EXPLAINED * shares[:, 1]) & (shares[:, 1] > 0)
-    found = [names[j] for j in np.flatnonzero(all_of_it.all(axis=0)).tolist()]
-    if found:
+    columns = [names[j] for j in np.flatnonzero(all_of_it.all(axis=0)).tolist()]
+    if columns:
         yield (
-            f"{some_of(found)}: constant within every labelled {words.part} and not between them, "
-            "which decides the result",
+            f"{some_of(columns)}: constant within every labelled {words.part} and not between "
+            "them, which decides the result",
             f"leave out what was made of the labels, which new {words.whole}s do not have",
-            {"features": found},
+            {"features": columns},
         )
 
 
@@ -149,22 +149,22 @@ def explained(X: Floats, labels: Any) -> Floats:
 
 def changes_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iterator[Said]:
     """Columns that hold the changes: another value than elsewhere beside them alone."""
-    known = [(X, M.boundaries[1:-1]) for X, M in parts if M.is_contiguous]
-    if not known:
+    segmented = [(X, M.boundaries[1:-1]) for X, M in parts if M.is_contiguous]
+    if not segmented:
         return
-    arrays = [X for X, _ in known]
-    changes = [at for _, at in known]
+    arrays = [X for X, _ in segmented]
+    changes = [at for _, at in segmented]
     counts = np.sum(map_arrays("looking for changes", _beside_changes, arrays, changes), axis=0)
     marks, hits, met, n_changes, nearby, n = counts
     # Where the samples beside changes are few, nothing is there alone by chance.
     is_told = (marks == hits) & (marks > 1) & (met >= MET * n_changes) & (nearby <= MET * n)
-    found = [names[j] for j in np.flatnonzero(is_told).tolist()]
-    if found:
+    columns = [names[j] for j in np.flatnonzero(is_told).tolist()]
+    if columns:
         yield (
-            f"{some_of(found)}: another value than elsewhere only where the labels change, which "
+            f"{some_of(columns)}: another value than elsewhere only where the labels change, which "
             "decides the result",
             f"leave out what was made of the labels, which new {words.whole}s do not have",
-            {"features": found},
+            {"features": columns},
         )
 
 
@@ -192,8 +192,8 @@ def warn_of_columns(
 ) -> None:
     """DataWarning for columns that decide the result: codes of missing values, and labels."""
     Xs = [instance.data for instance in instances]
-    found = list(codes_in(Xs, names, words.item, words.numbered, seen))
+    codes = list(codes_in(Xs, names, words.item, words.numbered, seen))
     told = [*labels_in(parts, names, words), *changes_in(parts, names, words)]
-    found += [one for one in told if len(one[2]["features"]) < len(names)]
-    for what, remedy, _ in found:
+    codes += [one for one in told if len(one[2]["features"]) < len(names)]
+    for what, remedy, _ in codes:
         warn(what + ": " + remedy)

@@ -159,9 +159,9 @@ def _learn_completing(
     objective = data.problem.objective(settings.metric, data.n_features)
     w = objective.weight_space().identity() if alone is None else alone.solution.w
     seen = data.made_by(units)
-    found = complete_in_rounds(settings, objective, seen, w, how.max_rounds, callback)
-    solution = found.solution
-    (B, price) = objective.split(found.solution.w)
+    completed = complete_in_rounds(settings, objective, seen, w, how.max_rounds, callback)
+    solution = completed.solution
+    (B, price) = objective.split(completed.solution.w)
     is_whole = solution.status is not Status.INTERRUPTED
     is_zero = np.sum(metric_factor(B) ** 2) <= ZERO_METRIC * data.n_features
     if safeguarded is not None and is_whole and is_zero:
@@ -170,7 +170,7 @@ def _learn_completing(
     known = partial(calibrate_known, factor, data)
     calibration = calibrated(known, price, units.unit, interrupts)
     metric = calibration.metric(factor)
-    return FitResult(metric, calibration, solution, units, found.labels, found)
+    return FitResult(metric, calibration, solution, units, completed.labels, completed)
 
 
 def complete_in_rounds(
@@ -200,10 +200,10 @@ def complete_in_rounds(
     def risk_of(labels: Sequence[Any]) -> Risk:
         """Divided by the changes of the first completions: completing does not change its scale."""
         examples = Examples(data.instances, labels, weights)
-        found = objective.risk(examples, omega, settings.constraints)
-        if isinstance(found, RegularizedRisk):
-            return replace(found, sample_weight=weights / changes)
-        return found
+        risk = objective.risk(examples, omega, settings.constraints)
+        if isinstance(risk, RegularizedRisk):
+            return replace(risk, sample_weight=weights / changes)
+        return risk
 
     solve = partial(settings.solver.solve, callback=callback, backend=settings.backend)
     return alternate(complete, risk_of, solve, labels, w, max_rounds)
@@ -241,7 +241,7 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
     labelled = [i for i, known in enumerate(data.labels) if known.part[0]]
     if len(labelled) < 2 or not problem.traits.contiguous:
         return True
-    found = []
+    losses = []
     shares = []
     for chosen, rest in ((labelled[::2], labelled[1::2]), (labelled[1::2], labelled[::2])):
         some = data.at(chosen)
@@ -253,11 +253,11 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
             raise KeyboardInterrupt
         factor = result.metric.factor
         metric = calibrate_known(factor, some).metric(factor)
-        found.append(gain_over_nothing(metric, others))
+        losses.append(gain_over_nothing(metric, others))
         shares.append(others.weights)
-    if not found:
+    if not losses:
         return True
-    gains = np.concatenate(found)
+    gains = np.concatenate(losses)
     weights = np.concatenate(shares)
     mean = float(np.average(gains, weights=weights))
     return not mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
@@ -280,8 +280,8 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
     oracles = [data.problem.decoder(x) for x in data.instances]
     changes_of = [lambda M: M.n_clusters - 1.0] * len(Zs)
     here = calibrate_by(oracles, Zs, changes_of, by_loss.penalties, data.weights).losses
-    found = replace(by_loss, criterion=np.abs(np.log((here + 1.0) / (expected + 1.0))))
-    return replace(alone, calibration=found, metric=found.metric(factor))
+    calibration = replace(by_loss, criterion=np.abs(np.log((here + 1.0) / (expected + 1.0))))
+    return replace(alone, calibration=calibration, metric=calibration.metric(factor))
 
 
 def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> LearningUnits:

@@ -203,16 +203,16 @@ class FitState:
     def of(cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None) -> FitState:
         """The objective, in the units in which the untrained metric is the identity."""
         problem = data.problem
-        given = data.examples
+        examples = data.examples
         if settings.closed_form is not None:
             raise SettingsError("a metric in closed form minimises no objective: learn another one")
         refuse_gaps(settings, data)
         if untrained is None:
             untrained = untrained_of(data)[1]
-        units = learning_units(problem, given, untrained, settings.shrinkage)
+        units = learning_units(problem, examples, untrained, settings.shrinkage)
         objective = problem.objective(settings.metric, data.n_features)
         omega = objective.regularizer(settings.regularizer, settings.lam)
-        scaled = replace(given, instances=apply_to_instances(data.instances, units))
+        scaled = replace(examples, instances=apply_to_instances(data.instances, units))
         risk = objective.risk(scaled, omega, settings.constraints)
         return cls(data, objective, units, risk)
 
@@ -224,8 +224,8 @@ class FitState:
         factor = units.restore(usable_factor(self.objective, solution, settings))
         task = partial(data.problem.calibrate, factor, data.examples)
         price = self.objective.split(solution.w)[1]
-        found = calibrated(task, price, units.unit, interrupts)
-        return FitResult(found.metric(factor), found, solution, units, data.truths)
+        calibration = calibrated(task, price, units.unit, interrupts)
+        return FitResult(calibration.metric(factor), calibration, solution, units, data.truths)
 
 
 def learn(

@@ -153,10 +153,10 @@ class Form:
 
     def indices(self, n: int) -> list[Any]:
         """The index of each of n instances that is a pandas frame, (T_i,); None for any other."""
-        held = self.instances if isinstance(self.instances, list | tuple) else []
-        if len(held) != n:  # one graph is a tuple of its parts
+        frames = self.instances if isinstance(self.instances, list | tuple) else []
+        if len(frames) != n:  # one graph is a tuple of its parts
             return [None] * n
-        return [getattr(x, "index", None) if is_frame(x) else None for x in held]
+        return [getattr(x, "index", None) if is_frame(x) else None for x in frames]
 
     def labels(self, ys: Any, *, known: bool = False) -> Any:
         """Labels in the order of instances and rows, of all, or what is ``known`` of some."""
@@ -178,15 +178,15 @@ class Form:
             ys = [ys]
         if not isinstance(ys, list | tuple) or len(ys) != len(self.rows):
             return ys
-        found = []
+        ordered = []
         for i, (y, rows) in enumerate(zip(ys, self.rows, strict=True)):
             if isinstance(y, PartialLabels) and y.labels is not None:
-                found.append(replace(y, labels=rows.labels(y.labels, self._called(i))))
+                ordered.append(replace(y, labels=rows.labels(y.labels, self._called(i))))
             else:
-                found.append(rows.labels(y, self._called(i)))
+                ordered.append(rows.labels(y, self._called(i)))
         if not known:
-            warn_about_marks(found)
-        return found
+            warn_about_marks(ordered)
+        return ordered
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
         """What is given for each instance, in their order, if it came by their names."""

@@ -120,8 +120,10 @@ class FrameLearner(Learner):
         """
         check_is_fitted(self)
         form = Form.given_to(self, X)
-        found = [np.asarray(instance.states) for instance in prepared(self, form.instances)]
-        return form.answer([p[:, 1] for p in found] if self.classes_ is None else found)
+        probabilities = [np.asarray(instance.states) for instance in prepared(self, form.instances)]
+        return form.answer(
+            [p[:, 1] for p in probabilities] if self.classes_ is None else probabilities
+        )
 
     @property
     @hook
@@ -227,16 +229,16 @@ class Scored:
 
 def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
     """The stretches whose segmentation is known: whole recordings, and parts of others."""
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     for i, code in enumerate(begins):
         parts = stretches_of(code != UNKNOWN, code == 1)
-        found += [Stretch(i, *part, code.size) for part in parts]
-    if not found:
+        stretches += [Stretch(i, *part, code.size) for part in parts]
+    if not stretches:
         raise DataError(
             f"{owner} is tuned on samples next to each other that have labels, and there are none: "
             "label a stretch that has a change"
         )
-    return found
+    return stretches
 
 
 def read_named(
@@ -244,8 +246,10 @@ def read_named(
 ) -> tuple[States, list[Stretch], list[Ints]]:
     """The states of recordings, the stretches with names, and the numbers of the states there."""
     states = States.read(ys, arrays, owner)
-    known = stretches_to_tune_on([begins_of(code, code == UNKNOWN) for code in states.codes], owner)
-    return states, known, [part.of(states.codes) for part in known]
+    stretches = stretches_to_tune_on(
+        [begins_of(code, code == UNKNOWN) for code in states.codes], owner
+    )
+    return states, stretches, [part.of(states.codes) for part in stretches]
 
 
 class StatePath(Model):

@@ -66,9 +66,9 @@ class GivenScores(Stage):
         strange = [name for name in others if lost or highest[column[name]] > 1.0]
         if strange and not lost:  # of two labels one column is enough
             warn(f"the columns {some_of(strange)} are not those of a labelled state: left out")
-        found = cls(columns, states.classes)
+        scores = cls(columns, states.classes)
         kept = [name for name in others if name not in strange]
-        return found._with_others([column[name] for name in kept], kept)
+        return scores._with_others([column[name] for name in kept], kept)
 
     def _with_others(self, columns: Iterable[int], names: Sequence[str]) -> GivenScores:
         """With states that have a column and no label."""
@@ -87,8 +87,8 @@ class GivenScores(Stage):
                 "not: give ScoreDecoder(classes=[...])"
             ) from error
         dtype = object if self.classes.dtype == object else None
-        found = np.array([*self.classes.tolist(), *more], dtype=dtype)
-        return GivenScores(np.array([*self.columns, *columns], dtype=np.int64), found)
+        classes = np.array([*self.classes.tolist(), *more], dtype=dtype)
+        return GivenScores(np.array([*self.columns, *columns], dtype=np.int64), classes)
 
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
         scores = self.of_columns([filled(instance.X) for instance in instances])
@@ -97,7 +97,7 @@ class GivenScores(Stage):
     def of_columns(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The scores of the states, (T_i, C) each; what is no probability is refused."""
         rest = self.columns == REST
-        found = []
+        probabilities = []
         for i, X in enumerate(Xs):
             p = np.where(rest, 0.0, X[:, self.columns])
             if (p < 0).any():
@@ -109,8 +109,8 @@ class GivenScores(Stage):
                     "scores of a classifier their softmax"
                 )
             p[:, rest] = np.maximum(1.0 - p.sum(axis=1, keepdims=True), 0.0)
-            found.append(p)
-        return found
+            probabilities.append(p)
+        return probabilities
 
     @property
     def states(self) -> NDArray[Any]:
@@ -143,8 +143,8 @@ def _unnamed(Xs: Sequence[Floats], states: States) -> GivenScores:
     P = Xs[0].shape[1]
     if classes.dtype.kind in "iu" and classes.min() >= 0 and classes.max() < P:
         others = [j for j in range(P) if j not in classes]
-        found = GivenScores(classes.astype(np.int64), classes)
-        return found._with_others(others, list(map(str, others)))
+        scores = GivenScores(classes.astype(np.int64), classes)
+        return scores._with_others(others, list(map(str, others)))
     if (C, P) == (2, 1):  # of the presence of what is one of two labels
         there = int(_mean_scores(Xs, states).argmax())
         return GivenScores(np.where(np.arange(2) == there, 0, REST), classes)

@@ -58,8 +58,8 @@ def gain_over_nothing(metric: Metric, data: TrainingSet) -> Floats:
 def complete_labels(metric: Metric, data: TrainingSet) -> list[EquivalenceMatrix]:
     pairs = list(zip(data.instances, data.labels, strict=True))
     tasks = [(x, k.constraint.n_clusters, k.constraint) for x, k in pairs if k.truth is None]
-    found = iter(spread("completing the labels", _partition, tasks, (data.problem, metric)))
-    return [next(found) if known.truth is None else known.truth for known in data.labels]
+    completed = iter(spread("completing the labels", _partition, tasks, (data.problem, metric)))
+    return [next(completed) if known.truth is None else known.truth for known in data.labels]
 
 
 def _partition(

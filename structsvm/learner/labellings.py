@@ -96,11 +96,11 @@ def _listed(values: Any, name: str) -> tuple[list[Any], NDArray[Any] | None]:
     refuse_no_array(values, name)
     array = np.asarray(values) if hasattr(values, "__array__") else None
     try:
-        found = list(values if array is None else array)
+        items = list(values if array is None else array)
     except TypeError:
         raise DataError(
             f"{name} is {values!r}: give a sequence, an item for each instance"
         ) from None
-    if not found:
+    if not items:
         raise DataError(f"{name} is empty: give at least one instance")
-    return found, array
+    return items, array

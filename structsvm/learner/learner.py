@@ -101,10 +101,10 @@ class Learner(Predictor, ProblemParameters, ABC):
     def _check(self, how: How) -> None:
         """Refuse, before instances are read, what no instances suit."""
         asked = {"alternation": how.alternation, "resume": how.resume, "callback": how.callback}
-        given = [name for name, value in asked.items() if value is not None]
-        if given:
+        names = [name for name, value in asked.items() if value is not None]
+        if names:
             raise SettingsError(
-                f"{given[0]} is of learning a metric, and {type(self).__name__} learns otherwise: "
+                f"{names[0]} is of learning a metric, and {type(self).__name__} learns otherwise: "
                 "leave it out"
             )
 

@@ -67,31 +67,31 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
             f"a {type(learner).__name__} looks at all columns at once: learn it again without "
             f"{some_of([columns] if isinstance(columns, str) else list(columns))}"
         )
-    known = column_names(learner)
+    names = column_names(learner)
     lost = dict[str, None]()
     for pattern in [columns] if isinstance(columns, str) else columns:
         same = {pattern, f"{pattern}{SPREAD}"}
-        these = [name for name in known if name in same or fnmatchcase(name, pattern)]
+        these = [name for name in names if name in same or fnmatchcase(name, pattern)]
         if not these:
-            raise SettingsError(f"no column is called {pattern!r}, they are {some_of(known, 12)}")
+            raise SettingsError(f"no column is called {pattern!r}, they are {some_of(names, 12)}")
         lost |= dict.fromkeys(these)
-    found: Any = copy(learner)
-    found.model_ = metric_without(learner, lost, learner.model_)
-    if not found.model_.factor.any():
+    made: Any = copy(learner)
+    made.model_ = metric_without(learner, lost, learner.model_)
+    if not made.model_.factor.any():
         raise SettingsError(
             f"no feature is left without {some_of(list(lost))}: scores and components are made of "
             "all columns; learn without these columns, or from the columns themselves"
         )
-    found.baselines_ = {}
+    made.baselines_ = {}
     for name, one in learner.baselines_.items():
         if isinstance(one.model_, Metric):
-            found.baselines_[name] = copy(one)
-            found.baselines_[name].model_ = metric_without(learner, lost, one.model_)
-    found.inputs_ = replace(learner.inputs_, scores=None)
-    found.classes_ = None
-    found.lost_ = list(lost)
-    found.__dict__.pop("margin_rates_", None)
-    return found
+            made.baselines_[name] = copy(one)
+            made.baselines_[name].model_ = metric_without(learner, lost, one.model_)
+    made.inputs_ = replace(learner.inputs_, scores=None)
+    made.classes_ = None
+    made.lost_ = list(lost)
+    made.__dict__.pop("margin_rates_", None)
+    return made
 
 
 def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:

@@ -105,10 +105,10 @@ class Menu:
     def to_choose_from(self, in_time: bool) -> list[Method]:
         """The candidates, with what answers first among them, or behind the default ``in_time``."""
         first = self.first
-        found = [replace(one, is_first=one.name == first.name) for one in self.candidates]
-        if in_time and not any(one.is_first for one in found):
-            found.insert(1, replace(first, is_first=True))
-        return found
+        candidates = [replace(one, is_first=one.name == first.name) for one in self.candidates]
+        if in_time and not any(one.is_first for one in candidates):
+            candidates.insert(1, replace(first, is_first=True))
+        return candidates
 
     # ---- metrics
 
@@ -137,18 +137,18 @@ class Menu:
 
     def named(self, which: str | Sequence[str]) -> list[Method]:
         """The quick baselines, all of them, or some by name, metrics first."""
-        known = {method.name: method for method in self.baselines}
+        baselines = {method.name: method for method in self.baselines}
         if isinstance(which, str):
-            return [method for method in known.values() if method.quick or which == "all"]
+            return [method for method in baselines.values() if method.quick or which == "all"]
         names = [name for name in dict.fromkeys(which) if name != "untrained"]
-        found = [known.get(name) or self.of_metric(name, name) for name in names]
-        return sorted(found, key=lambda method: not method.is_metric)
+        methods = [baselines.get(name) or self.of_metric(name, name) for name in names]
+        return sorted(methods, key=lambda method: not method.is_metric)
 
     def scaled(self, estimator: Any) -> Any:
         """A classifier, or features, scaled as was asked; "auto" is as they do by themselves."""
         standardize = self.metric["standardize"]
-        given = {} if standardize == "auto" else estimator.get_params()
-        own = [name for name in given if name.rpartition("__")[2] == "standardize"]
+        params = {} if standardize == "auto" else estimator.get_params()
+        own = [name for name in params if name.rpartition("__")[2] == "standardize"]
         return clone(estimator).set_params(**dict.fromkeys(own, standardize)) if own else estimator
 
     def fitted(self, which: str | Sequence[str]) -> dict[str, Learner]:

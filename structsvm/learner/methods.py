@@ -117,12 +117,12 @@ def which_baselines(baselines: Any) -> str | list[str] | None:
 
 def fit_methods(methods: Sequence[Method], data: TrainingSet, named: bool) -> dict[str, Any]:
     """Learners by name; one that cannot learn is left out with a warning, unless it was named."""
-    found: dict[str, Any] = {}
+    fitted: dict[str, Any] = {}
     for method in stage("methods", methods):
         try:
-            found[method.name] = method.learned_from(data)
+            fitted[method.name] = method.learned_from(data)
         except (DataError, LearningError) as error:
             if named:
                 raise
             warn(f"{method.name} is not compared with: {error}")
-    return found
+    return fitted

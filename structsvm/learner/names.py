@@ -57,10 +57,10 @@ def _states(y: NDArray[Any]) -> list[Any]:
 
 def _is_counted(states: Sequence[Any]) -> bool:
     """Whether numbers, alone or at the end of the same text, rise by one from each to the next."""
-    found = [_numbered(state) for state in states]
-    return None not in found and all(
+    numbers = [_numbered(state) for state in states]
+    return None not in numbers and all(
         after == (text, number + 1)
-        for (text, number), after in pairwise(one for one in found if one is not None)
+        for (text, number), after in pairwise(one for one in numbers if one is not None)
     )
 
 
@@ -68,5 +68,5 @@ def _numbered(state: Any) -> tuple[str, int] | None:
     """A number, and the text that it ends."""
     if isinstance(state, int):
         return "", state
-    found = NUMBERED.fullmatch(state) if isinstance(state, str) else None
-    return None if found is None else (found["text"], int(found["number"]))
+    match = NUMBERED.fullmatch(state) if isinstance(state, str) else None
+    return None if match is None else (match["text"], int(match["number"]))

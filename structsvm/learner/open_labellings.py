@@ -48,12 +48,12 @@ def start_of_open(problem: Problem, max_rounds: int) -> Floats:
 
 def open_labellings(problem: Problem, ys: Sequence[Any]) -> Bools:
     """Of which instances the labelling is known in part only, (N,)."""
-    found = np.zeros(len(ys), dtype=np.bool_)
+    is_open = np.zeros(len(ys), dtype=np.bool_)
     if isinstance(problem, CompletableProblem):
         for i, y in enumerate(ys):
             with asked(problem, "is_complete", nth("instance", i)):
-                found[i] = not problem.is_complete(y)
-    return found
+                is_open[i] = not problem.is_complete(y)
+    return is_open
 
 
 def alternated(
@@ -77,14 +77,14 @@ def alternated(
 
 def _completed(problem: Problem, data: Instances, is_open: Bools, w: Floats) -> list[Any]:
     assert isinstance(problem, CompletableProblem)
-    found = list(data.ys)
+    labellings = list(data.ys)
     for i in np.flatnonzero(is_open).tolist():
         with asked(problem, "complete", nth("instance", i)):
-            found[i] = problem.complete(w, data.xs[i], data.ys[i])
-        if not problem.is_complete(found[i]):
+            labellings[i] = problem.complete(w, data.xs[i], data.ys[i])
+        if not problem.is_complete(labellings[i]):
             raise PluginError(
                 nth("instance", i)
-                + f": {type(problem).__name__}.complete returned {shown(found[i])}, "
+                + f": {type(problem).__name__}.complete returned {shown(labellings[i])}, "
                 "which is_complete says is not complete"
             )
-    return found
+    return labellings

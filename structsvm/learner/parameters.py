@@ -41,10 +41,10 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
     problem: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        found: dict[str, Any] = super().get_params(deep=deep)
+        params: dict[str, Any] = super().get_params(deep=deep)
         with suppress(SettingsError):  # of a name that stands for nothing, which fit refuses
-            found |= _settings(named_problem(self.problem), "problem") if deep else {}
-        return found
+            params |= _settings(named_problem(self.problem), "problem") if deep else {}
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, settings of the problem among them, as in scikit-learn.
@@ -82,11 +82,11 @@ def named_problem(problem: Any) -> Any:
 
 def _settings(value: Any, name: str) -> dict[str, Any]:
     """The settings of a dataclass by name, those of dataclasses inside of it as well."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for setting, inner in settings_in(value).items():
         path = f"{name}__{setting}"
-        found |= {path: inner, **_settings(inner, path)}
-    return found
+        settings |= {path: inner, **_settings(inner, path)}
+    return settings
 
 
 def _with(value: Any, given: Mapping[str, Any]) -> Any:

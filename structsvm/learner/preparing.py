@@ -90,8 +90,8 @@ def prepared(learner: Fitted, Xs: Any) -> list[Instance]:
     instances = measured(learner, Xs)
     with workers_of(learner):
         warn_of_new(learner, instances)
-        found: list[Instance] = learner.inputs_(instances)
-        return found
+        seen: list[Instance] = learner.inputs_(instances)
+        return seen
 
 
 def with_features(learner: Fitted, Xs: Any) -> tuple[Sequence[Instance], Step | None]:

@@ -80,15 +80,15 @@ def known_states(labels: Any, n_samples: int, names: NDArray[Any]) -> tuple[int,
     values = label_values(getattr(labels, "labels", labels))
     if values.shape != (n_samples,):
         return ()
-    known = ~unknown_labels(values)
+    has_label = ~unknown_labels(values)
     numbers = {name: k for k, name in enumerate(names.tolist())}
-    strange = sorted({*values[known].tolist()} - {*numbers}, key=repr)
+    strange = sorted({*values[has_label].tolist()} - {*numbers}, key=repr)
     if strange and values.dtype.kind in "iuf" and names.dtype.kind not in "iuf":
         return ()
     if strange:
         raise DataError(f"{strange[0]!r} is none of the states {some_of(list(numbers))}")
     states = np.full(n_samples, UNKNOWN)
-    states[known] = [numbers[name] for name in values[known].tolist()]
+    states[has_label] = [numbers[name] for name in values[has_label].tolist()]
     return tuple(states.tolist())
 
 
@@ -102,13 +102,13 @@ def counts_within(
     words = problem.traits.words
     counts = cluster_counts(n_clusters, [instance.n_samples for instance in instances], words)
     for i, constraint in enumerate(constraints):
-        known = constraint.n_clusters
-        if known is not None and counts[i] not in (None, known):
+        allowed = constraint.n_clusters
+        if allowed is not None and counts[i] not in (None, allowed):
             raise DataError(
                 words.numbered(i)
-                + f": it is known to have {words.parts(known)}, but "
+                + f": it is known to have {words.parts(allowed)}, but "
                 + parameter("n_clusters", counts[i])
                 + ": leave out one of them"
             )
-        counts[i] = known if counts[i] is None else counts[i]
+        counts[i] = allowed if counts[i] is None else counts[i]
     return counts

@@ -47,19 +47,19 @@ class ScoreLearner(FrameLearner):
         return super()._scored_in(data)
 
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
-        states, known, sequences = read_named(Xs, ys, type(self).__name__)
+        states, stretches, sequences = read_named(Xs, ys, type(self).__name__)
         self.models_ = []  # the scores are given
         self.given_ = GivenScores.of(Xs, states, self._columns, is_asked=self.classes is not None)
         self.classes_ = self.given_.classes
         scores = self.given_.of_columns(Xs)
         tell_of_scores(scores, states.codes)
-        self._prepare(known, sequences)
+        self._prepare(stretches, sequences)
         units = units_of(groups, len(Xs))[1]
         if np.unique(units).size < 2:  # recordings of one person tell more than none
             units = np.arange(len(Xs))
         if np.unique(units).size < 2:
             scores = []  # nothing can be held out
-        return Scored(scores, known, units % N_FOLDS, states.codes, units)
+        return Scored(scores, stretches, units % N_FOLDS, states.codes, units)
 
     @hook
     def _prepare(self, known: Sequence[Stretch], sequences: Sequence[Ints]) -> None:
@@ -146,19 +146,19 @@ class ScoreDecoder(ScoreLearner, StateDecoder):
         losses: list[float] = []
         for k in np.unique(fold).tolist():
             others = self._risk(blocks.at(fold != k), numbers)
-            found = solver_from("auto").solve(others)
-            losses += blocks.at(fold == k).losses(others.problem, found.w)
+            solution = solver_from("auto").solve(others)
+            losses += blocks.at(fold == k).losses(others.problem, solution.w)
         return bool(np.mean(losses) < WORSE_HELD_OUT * least)
 
     def _lateness(self, model: LearnedStates, scored: Scored) -> Ints | None:
         C = self.allowed_.first.size
-        found: dict[tuple[int, int], list[int]] = {}
+        delays: dict[tuple[int, int], list[int]] = {}
         for part, y in zip(scored.known, scored.sequences, strict=True):
             path = best_states(model.score(None, part.of(scored.probabilities)))
             for kind, away in _misses(y, path):
-                found.setdefault(kind, []).append(away)
+                delays.setdefault(kind, []).append(away)
         late = np.zeros((C, C), dtype=np.int64)
-        for kind, several in found.items():
+        for kind, several in delays.items():
             late[kind] = sure_median(np.array(several))
         self.late_ = late if late.any() else None
         return self.late_
@@ -172,14 +172,14 @@ def _misses(y: Ints, path: Ints) -> list[tuple[tuple[int, int], int]]:
     true, ends, states = segments_of(y)
     at, _, named = segments_of(path)
     kinds = list(zip(named[:-1].tolist(), named[1:].tolist(), strict=True))
-    found = []
+    misses = []
     for k in range(1, true.size):
         kind = int(states[k - 1]), int(states[k])
         reach = min(true[k] - true[k - 1], ends[k] - true[k])
         near = [t - true[k] for t, of in zip(at[1:], kinds, strict=True) if of == kind]
         near = [int(away) for away in near if abs(away) < reach]
-        found += [(kind, min(near, key=abs))] if near else []
-    return found
+        misses += [(kind, min(near, key=abs))] if near else []
+    return misses
 
 
 def sure_median(values: Ints) -> int:

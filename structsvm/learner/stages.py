@@ -85,8 +85,8 @@ class Stage(ABC):
     @hook
     def __call__(self, instances: Sequence[Instance]) -> list[Instance]:
         """Instances as the model sees them."""
-        found = self.with_features(instances)
-        return list(found if self.step is None else apply_to_instances(found, self.step))
+        made = self.with_features(instances)
+        return list(made if self.step is None else apply_to_instances(made, self.step))
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,9 @@ class Inputs(Stage):
         if features is not None:
             features = clone(features)
             _check_gaps(features, data.instances, words)
-            found = _fit_transform(features, data)
+            transformed = _fit_transform(features, data)
             made = tuple(str(name) for name in features.get_feature_names_out(data.columns))
-            data = data.with_features(found, made)
+            data = data.with_features(transformed, made)
         arrays = [instance.data for instance in data.instances]
         standardizer = Standardizer.fit(standardize, arrays, data.weights)
         inputs = cls(features, standardizer, words, made)
@@ -152,11 +152,11 @@ class Inputs(Stage):
 
     def __call__(self, instances: Sequence[Instance]) -> list[Instance]:
         """Instances as the metric sees them, with the probabilities of states if it knows any."""
-        found = apply_to_instances(self.with_features(instances), self.standardizer)
+        made = apply_to_instances(self.with_features(instances), self.standardizer)
         if self.scores is None:
-            return found
+            return made
         scored = self.scores(instances)
-        return [replace(x, states=p.states) for x, p in zip(found, scored, strict=True)]
+        return [replace(x, states=p.states) for x, p in zip(made, scored, strict=True)]
 
     @property
     def step(self) -> Step:
@@ -176,8 +176,8 @@ class Inputs(Stage):
         if self.features is None:
             return instances
         _check_gaps(self.features, instances, self.words)
-        found, states = _transform(self.features, instances, self.words, len(self.made))
-        pairs = zip(instances, found, strict=True)
+        arrays, states = _transform(self.features, instances, self.words, len(self.made))
+        pairs = zip(instances, arrays, strict=True)
         instances = [instance.with_features(X, self.made or None) for instance, X in pairs]
         if states is None:
             return instances
@@ -243,8 +243,8 @@ def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequenc
         if type(features).fit_transform is RecordingTransformer.fit_transform:
             features.fit(arrays, data.item_labels, data.groups)
             return _transform(features, data.instances, words)[0]
-        found = features.fit_transform(arrays, data.item_labels, data.groups)
-        return check_features(found, arrays, type(features).__name__, words, gaps=True)
+        transformed = features.fit_transform(arrays, data.item_labels, data.groups)
+        return check_features(transformed, arrays, type(features).__name__, words, gaps=True)
 
     def later() -> Sequence[Any]:
         first = data.instances[0].X
@@ -323,8 +323,8 @@ class _Making:
     """The fingerprint of the transformer, of which thousands of instances have the same."""
 
     def __call__(self, X: Floats) -> Floats:
-        found = self.transformer.transform([X])
-        return check_features(found, [X], type(self.transformer).__name__, gaps=True)[0]
+        made = self.transformer.transform([X])
+        return check_features(made, [X], type(self.transformer).__name__, gaps=True)[0]
 
 
 def _check_gaps(

@@ -128,8 +128,8 @@ classifiers of scikit-learn, optional
         return "the segmenter of states"
 
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
-        states, known, sequences = read_named(Xs, ys, type(self).__name__)
-        self._prescribe(states.classes, known, sequences)
+        states, stretches, sequences = read_named(Xs, ys, type(self).__name__)
+        self._prescribe(states.classes, stretches, sequences)
         units = units_of(groups, len(Xs))[1]
         few = np.unique(units).size < FEW
         usual = ESTIMATORS if few else OF_MANY
@@ -150,19 +150,21 @@ classifiers of scikit-learn, optional
             features = self.features or context_of(estimator, sequences)
             about = {**folds, "estimator": estimator}
             recipe = FrameRecipe(self, features, self.standardize, **about)
-            found, fold, model = recipe.learn(Xs, states, groups)  # the same folds each time
-            held_out.append(found)
+            probabilities, fold, model = recipe.learn(
+                Xs, states, groups
+            )  # the same folds each time
+            held_out.append(probabilities)
             models.append(model)
         means: list[Floats] = []
         weights = np.full(len(models), 1.0 / len(models))
-        if len(np.unique(units[[part.recording for part in known]])) > 1:
+        if len(np.unique(units[[part.recording for part in stretches]])) > 1:
             means, weights = pooled(held_out, states.codes, fold, units, self.smoothing)
         self.models_ = []
         for model, weight in zip(models, weights.tolist(), strict=True):
             self.models_ += [replace(one, weight=weight / len(model)) for one in model]
         self.classes_ = states.classes
         self.estimator_weights_ = weights
-        return Scored(means, known, fold, states.codes, units)
+        return Scored(means, stretches, fold, states.codes, units)
 
 
 def shortest_of(sequence: Ints) -> int:

@@ -151,8 +151,8 @@ def labels_of(
     partitions: Sequence[EquivalenceMatrix],
     instances: Sequence[Instance],
 ) -> list[NDArray[Any]]:
-    found: list[NDArray[Any]] = []
-    with asked(problem, "decode", lambda: problem.traits.words.numbered(len(found))):
+    labels: list[NDArray[Any]] = []
+    with asked(problem, "decode", lambda: problem.traits.words.numbered(len(labels))):
         for M, instance in zip(partitions, instances, strict=True):
-            found.append(problem.decode(M, instance))
-    return found
+            labels.append(problem.decode(M, instance))
+    return labels

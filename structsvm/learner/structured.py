@@ -307,20 +307,20 @@ def structured_in(learner: Any) -> StructuredSVM | None:
 def predicted(problem: Problem, w: Floats, xs: Sequence[Any]) -> list[Any]:
     """The best labelling of each instance under a weight."""
     w = read_only(w)
-    found = []
+    labellings = []
     for i, x in enumerate(stage("predicting", xs)):
         with asked(problem, "predict", nth("instance", i)):
-            found.append(problem.predict(w, x))
-    return found
+            labellings.append(problem.predict(w, x))
+    return labellings
 
 
 def losses_of(problem: Problem, truths: Sequence[Any], guesses: Sequence[Any]) -> Floats:
     """The loss of each labelling, (N,)."""
-    found = np.empty(len(truths))
+    losses = np.empty(len(truths))
     for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
         with asked(problem, "loss", nth("instance", i)):
-            found[i] = check_loss(problem, problem.loss(truth, guess), i)
-    return found
+            losses[i] = check_loss(problem, problem.loss(truth, guess), i)
+    return losses
 
 
 def _check_inference(problem: Problem, data: Instances, w: Floats) -> None:
@@ -338,11 +338,15 @@ def shortfalls(problem: Problem, data: Instances, w: Floats) -> Iterator[tuple[i
         with asked(problem, "predict", nth("instance", i)):
             guess = problem.predict(w, x)
         try:
-            found = problem.joint_feature(x, guess)
+            features = problem.joint_feature(x, guess)
             truth = problem.joint_feature(x, y)
         except Exception:  # labellings in training may be more than what is predicted
             return
-        yield i, float(w @ (truth - found)), float(np.abs(w) @ (np.abs(found) + np.abs(truth)))
+        yield (
+            i,
+            float(w @ (truth - features)),
+            float(np.abs(w) @ (np.abs(features) + np.abs(truth))),
+        )
 
 
 def learner_for(

@@ -115,7 +115,7 @@ class TrainingSet:
             called = form.names or list(map(words.numbered, range(len(instances))))
             warn_about_columns([x.data for x in instances], names, called[0])
             warn_about_spellings(given, called)
-        found = cls(
+        data = cls(
             problem,
             instances,
             labels=read_labels(problem, instances, given),
@@ -126,9 +126,9 @@ class TrainingSet:
             steps=usual_steps(form.axes),
             called=form.names,
         )
-        parts = labelled_parts(instances, found.labels)
-        warn_of_columns(instances, found.columns, words_of(problem, instances), parts)
-        return found
+        parts = labelled_parts(instances, data.labels)
+        warn_of_columns(instances, data.columns, words_of(problem, instances), parts)
+        return data
 
     def __len__(self) -> int:
         return len(self.instances)
@@ -257,10 +257,10 @@ class TrainingSet:
         """Everything whose partition is known, as instances of their own."""
         if self.complete.all():
             return self
-        found = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
-        labels = [Known.of(truth) for truth in found.truths]
-        parts = replace(self, instances=[*found.instances], labels=labels, given=found.truths)
-        return replace(parts, weights=found.weights, groups=None, called=None)
+        known = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
+        labels = [Known.of(truth) for truth in known.truths]
+        parts = replace(self, instances=[*known.instances], labels=labels, given=known.truths)
+        return replace(parts, weights=known.weights, groups=None, called=None)
 
     def known_parts(
         self, part: Callable[[Instance, Ints, EquivalenceMatrix], tuple[Instance, Any]]

@@ -101,13 +101,13 @@ class TrainingSummary:
 
     def shares_known(self, Xs: Sequence[Data]) -> list[float]:
         """The share of the rows of each that was learned from, of those where it is large."""
-        found = [1.0 if X in self else 0.0 for X in Xs]
+        shares = [1.0 if X in self else 0.0 for X in Xs]
         for i, X in enumerate(Xs if self.rows else ()):
             digests = np.array(_digests(X))
             if len(self.rows) == KEPT:  # of the others, only the smallest can be known
                 digests = digests[digests <= self.rows[-1]]
-            found[i] = max(found[i], np.isin(digests, self.rows).sum() / max(digests.size, 1))
-        return [share for share in found if share > MANY]
+            shares[i] = max(shares[i], np.isin(digests, self.rows).sum() / max(digests.size, 1))
+        return [share for share in shares if share > MANY]
 
     def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
         """Warn if any of these was learned from, when they are to tell what learning is worth."""

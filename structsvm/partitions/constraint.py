@@ -58,8 +58,8 @@ class Region:
 
     def holds(self, boundaries: NDArray[np.int64]) -> bool:
         """Whether a segmentation with these boundaries, ends included or not, agrees."""
-        found = self.count(boundaries)
-        return found >= self.changes if self.or_more else found == self.changes
+        count = self.count(boundaries)
+        return count >= self.changes if self.or_more else count == self.changes
 
     def count(self, boundaries: NDArray[np.int64]) -> int:
         """Number of these boundaries that are its changes."""
@@ -107,7 +107,7 @@ class Constraint:
     @property
     def kinds(self) -> frozenset[ConstraintKind]:
         """Kinds of what it says; regions without a change are boundaries ruled out."""
-        found: dict[ConstraintKind, bool] = {
+        asked_for: dict[ConstraintKind, bool] = {
             "n_clusters": self.n_clusters is not None,
             "boundaries": bool(self.forced or self.forbidden)
             or any(region.is_empty for region in self.regions),
@@ -115,7 +115,7 @@ class Constraint:
             "links": self.has_links,
             "states": bool(self.states),
         }
-        return frozenset(kind for kind, said in found.items() if said)
+        return frozenset(kind for kind, said in asked_for.items() if said)
 
     @property
     def has_boundaries(self) -> bool:
@@ -222,10 +222,10 @@ class Constraint:
             return
         labels = M.labels
         at = runs_of(labels).boundaries[1:-1]
-        found = set(at.tolist())
-        for t in sorted(set(self.forced) - found):
+        boundaries = set(at.tolist())
+        for t in sorted(set(self.forced) - boundaries):
             yield f"it has no boundary at {t}, where one is forced"
-        for t in sorted(set(self.forbidden) & found):
+        for t in sorted(set(self.forbidden) & boundaries):
             yield f"it has a boundary at {t}, where none may be"
         for region in self.regions:
             if not region.holds(at):
@@ -243,9 +243,9 @@ UNCONSTRAINED = Constraint()
 
 def checked_places(places: Any, n_samples: int) -> Ints:
     """Where a recording may have boundaries, checked: integers from 1 to T - 1, (n,)."""
-    found = np.asarray(places)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+    array = np.asarray(places)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise OracleError(f"places must be a vector of integers, got {shown(places)}")
-    if not ((found >= 1) & (found < n_samples)).all():
+    if not ((array >= 1) & (array < n_samples)).all():
         raise OracleError(f"places must be from 1 to {n_samples - 1}, got {shown(places)}")
-    return found.astype(np.int64)
+    return array.astype(np.int64)

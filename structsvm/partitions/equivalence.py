@@ -118,14 +118,16 @@ class EquivalenceMatrix:
     @cached_property
     def is_sound(self) -> bool:
         """Whether it is held as its form says, on which compiled code relies."""
-        held = self.held
+        clusters = self.held
         if self.form == "factor":
-            return held.ndim == 2 and held.dtype == np.float64
-        if held.ndim != 1 or held.size == 0 or held.dtype != np.int64:
+            return clusters.ndim == 2 and clusters.dtype == np.float64
+        if clusters.ndim != 1 or clusters.size == 0 or clusters.dtype != np.int64:
             return False
         if self.form == "boundaries":
-            return bool(held.size > 1 and held[0] == 0 and (np.diff(held) > 0).all())
-        return bool(held.min() >= 0 and held.max() < held.size and np.bincount(held).all())
+            return bool(clusters.size > 1 and clusters[0] == 0 and (np.diff(clusters) > 0).all())
+        return bool(
+            clusters.min() >= 0 and clusters.max() < clusters.size and np.bincount(clusters).all()
+        )
 
     @property
     def is_partition(self) -> bool:

@@ -81,14 +81,14 @@ def price_of_labels(problem: Family, factor: Floats, data: Examples) -> Calibrat
         ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in data.truths]
         return Calibration.of_one_cluster(list(map(loss, data.truths, ones)), data.weights)
     losses = [partial(loss, M) for M in data.truths]
-    known = data.truths if is_usual else None
-    return calibrate_by(oracles, Zs, losses, penalties, data.weights, known)
+    truths = data.truths if is_usual else None
+    return calibrate_by(oracles, Zs, losses, penalties, data.weights, truths)
 
 
 def within_whitening(data: Examples, shrinkage: float = 0.5) -> Floats:
     """RCA: ``C^{-1/2}``, C the covariance within the true clusters, shrunk to a multiple of I."""
-    given = data.arrays, data.weights, data.truths
-    scatter = sum_arrays("measuring the clusters", _scatter_within, *given)
+    labelled = data.arrays, data.weights, data.truths
+    scatter = sum_arrays("measuring the clusters", _scatter_within, *labelled)
     covariance = scatter / (data.weights @ [instance.n_samples for instance in data.instances])
     P = covariance.shape[0]
     target = np.trace(covariance) / P * np.eye(P)

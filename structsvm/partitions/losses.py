@@ -180,8 +180,8 @@ def _nearest(a: Floats, b: Floats) -> Ints:
     """The number of the nearest of ``b``, sorted, for each of ``a``; of two, the first."""
     right = np.searchsorted(b, a).clip(max=b.size - 1)
     left = (right - 1).clip(0)
-    found: Ints = np.where(np.abs(a - b[left]) <= np.abs(a - b[right]), left, right)
-    return found
+    nearest: Ints = np.where(np.abs(a - b[left]) <= np.abs(a - b[right]), left, right)
+    return nearest
 
 
 def _matches(a: Ints, b: Ints, tolerance: int) -> int:

@@ -205,8 +205,10 @@ class Calibration:
     @classmethod
     def of_counts(cls, counts: Iterable[int | None]) -> Calibration:
         """A calibration without a price: the number of clusters of all instances, if known."""
-        known = set(counts)
-        return cls(np.empty(0), np.empty(0), n_clusters=known.pop() if len(known) == 1 else None)
+        distinct = set(counts)
+        return cls(
+            np.empty(0), np.empty(0), n_clusters=distinct.pop() if len(distinct) == 1 else None
+        )
 
     @classmethod
     def of_one_cluster(cls, changes: Sequence[float], weights: Floats | None) -> Calibration:
@@ -287,8 +289,10 @@ def calibrate_by(
     truths: Sequence[EquivalenceMatrix] | None = None,
 ) -> Calibration:
     """The mean loss at every penalty; ``truths`` where it is the usual one, which oracles know."""
-    known: Sequence[EquivalenceMatrix | None] = [None] * len(Zs) if truths is None else truths
-    tasks = list(zip(oracles, Zs, losses, known, strict=True))
+    truth_of_each: Sequence[EquivalenceMatrix | None] = (
+        [None] * len(Zs) if truths is None else truths
+    )
+    tasks = list(zip(oracles, Zs, losses, truth_of_each, strict=True))
     parts = [(a, tasks[a:b]) for a, b in batches_of([Z.shape[0] for Z in Zs])]
     curves = spread("calibrating the penalty", _loss_curves, parts, penalties)
     return Calibration(penalties, np.average(np.vstack(curves), axis=0, weights=weights))

@@ -65,10 +65,10 @@ class Family(Protocol):
 
 def loss_of(problem: Family, truth: Projector, guess: Projector) -> float:
     """The loss of a problem, which is a number."""
-    found: Any = problem.loss(truth, guess)
-    if not isinstance(found, NUMBERS) or found != found:
-        raise_wrong(problem, "loss", found, "a number")
-    return float(found)
+    loss: Any = problem.loss(truth, guess)
+    if not isinstance(loss, NUMBERS) or loss != loss:
+        raise_wrong(problem, "loss", loss, "a number")
+    return float(loss)
 
 
 Constraints = Callable[[Any], list[Any]] | None
@@ -201,8 +201,8 @@ class MetricObjective(Objective, Problem):
             if isinstance(x, SearchedInstance):
                 x = x.read()
             answer = x.separate(scoring, traits.given_k)
-            known = isinstance(x, SearchedInstance) and answer.y.is_contiguous
-            phi = self.joint_feature(x, answer.y) if known else None
+            is_plain = isinstance(x, SearchedInstance) and answer.y.is_contiguous
+            phi = self.joint_feature(x, answer.y) if is_plain else None
             yield replace(answer, slack=answer.slack / x.truth.n_samples, feature=phi)
 
     def predict(self, w: Floats, x: Any) -> Any:

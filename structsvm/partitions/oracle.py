@@ -117,15 +117,15 @@ class Oracle(Contract):
     def verified_prices(self, Z: Floats, prices: Floats) -> tuple[Floats, Floats]:
         """Samples (T, r) and prices (n,), finite, at least 0 and in order."""
         refuse_no_samples(Z)
-        found = np.asarray(prices)
-        if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iuf":
+        array = np.asarray(prices)
+        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
             raise OracleError(f"prices must be a vector of numbers, got {shown(prices)}")
-        if not (found[0] >= 0 and found[-1] <= LARGEST_VALUE and (found[1:] >= found[:-1]).all()):
+        if not (array[0] >= 0 and array[-1] <= LARGEST_VALUE and (array[1:] >= array[:-1]).all()):
             raise OracleError(
                 f"prices must be numbers from 0 to {LARGEST_VALUE:g} in increasing order: sort "
                 "them, and leave NaN out"
             )
-        return Z, np.ascontiguousarray(found, dtype=np.float64)
+        return Z, np.ascontiguousarray(array, dtype=np.float64)
 
     def verified_curve(
         self, Z: Floats, truth: EquivalenceMatrix, prices: Floats
@@ -209,11 +209,11 @@ class Oracle(Contract):
             and isinstance(y, EquivalenceMatrix)
             and isinstance(quality, Quality)
         ):
-            found = shown(answer)
+            answered = shown(answer)
             if isinstance(answer, Argmax):
-                found = f"an Argmax of {shown(y)} and {shown(quality)}"
+                answered = f"an Argmax of {shown(y)} and {shown(quality)}"
             wrong = (
-                f"returned {found}: return Argmax(y, value, upper_bound, quality) of an "
+                f"returned {answered}: return Argmax(y, value, upper_bound, quality) of an "
                 "EquivalenceMatrix and a Quality"
             )
         elif y.n_samples != n_samples:
@@ -301,12 +301,12 @@ def decode_between(
     decode: Callable[[float], EquivalenceMatrix], prices: Floats
 ) -> list[EquivalenceMatrix]:
     """The best partition at every price, of which most need no decoding."""
-    found: dict[int, EquivalenceMatrix] = {}
+    by_count: dict[int, EquivalenceMatrix] = {}
 
     def at(index: int) -> EquivalenceMatrix:
-        if index not in found:
-            found[index] = decode(float(prices[index]))
-        return found[index]
+        if index not in by_count:
+            by_count[index] = decode(float(prices[index]))
+        return by_count[index]
 
     # The optimal value is a maximum of functions affine in the price, so that two prices with the
     # same optimal partition share it with all between them.
@@ -314,8 +314,8 @@ def decode_between(
     while pending:
         low, high = pending.pop()
         if at(low) == at(high):
-            found.update(dict.fromkeys(range(low, high), found[high]))
+            by_count.update(dict.fromkeys(range(low, high), by_count[high]))
         elif high - low > 1:
             middle = (low + high) // 2
             pending += [(low, middle), (middle, high)]
-    return [found[index] for index in range(prices.size)]
+    return [by_count[index] for index in range(prices.size)]

@@ -172,14 +172,14 @@ def read_instances(
 ) -> tuple[list[Instance], list[str] | None]:
     """Read instances, and check that learning can use what the problem returned."""
     with asked(problem, "read"):
-        found: Any = problem.read(Xs, names, n_features)
-    fits = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list)
-    for instance in found[0] if fits else ():
+        returned: Any = problem.read(Xs, names, n_features)
+    fits = isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], list)
+    for instance in returned[0] if fits else ():
         fits = fits and isinstance(instance, Instance) and is_data(instance.data)
     if not fits:
         wanted = "a list of Instance(X, side), X of float64, and the names of the features or None"
-        raise_wrong(problem, "read", found, wanted)
-    read: tuple[list[Instance], list[str] | None] = found
+        raise_wrong(problem, "read", returned, wanted)
+    read: tuple[list[Instance], list[str] | None] = returned
     return read
 
 
