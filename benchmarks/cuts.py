@@ -15,7 +15,7 @@ from structsvm.graphs import FeatureGraph, GraphOfImage
 from structsvm.graphs.images import from_image
 from structsvm.graphs.similarity import Similarity
 from structsvm.io import read_images
-from structsvm.oracles.normalized_cut import NormalizedHinge
+from structsvm.oracles.cut_hinge import NormalizedHinge
 from structsvm.partitions import Metric
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -28,7 +28,7 @@ from structsvm.learner.stages import Inputs
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Dask
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.support import archive
+from structsvm.support import limits
 
 T, P, SEGMENTS, STATES = 1_000, 30, 20, 4
 """Samples and features of a recording, and its segments; 240 kB in double precision."""
@@ -74,13 +74,13 @@ def learned(what: Any) -> None:
         Inputs.fit(what, None, data)
     else:
         what.learn(data)
-    print(time.process_time() - started, (peak() - before) * MB / archive.GATHERED)
+    print(time.process_time() - started, (peak() - before) * MB / limits.GATHERED)
 
 
 def whole(n: int) -> None:
     """Print the MB of the client and of the larger worker of a fit, and its seconds."""
     warnings.simplefilter("ignore")
-    archive.KEPT_BYTES = 1
+    limits.KEPT_BYTES = 1
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from experiments._origin import DOCS, ROOT, USUAL, commit, kept_from
-from structsvm.support.archive import write_atomically
+from structsvm.support.whole_files import write_atomically
 
 CACHE = ROOT / ".cache" / "pieces" if DOCS == USUAL else DOCS / "pieces"
 

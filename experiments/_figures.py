@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments._origin import DOCS, ROOT, USUAL, Origin, is_of_a_commit
-from structsvm.support.archive import write_atomically
+from structsvm.support.whole_files import write_atomically
 
 PAPER = DOCS / "paper"
 MEASUREMENTS = "measurements.md"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from structsvm.oracles.normalized_cut import CutHinge, Embedding, Point
+from structsvm.oracles.cut_hinge import CutHinge, Point
+from structsvm.oracles.normalized_cut import Embedding
 from structsvm.partitions.metric import metric_factor
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer

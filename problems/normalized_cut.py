@@ -25,14 +25,8 @@ from structsvm.graphs.labelled_nodes import (
 from structsvm.graphs.readers import as_graph, as_list
 from structsvm.graphs.similarity import Similarity, start_scale
 from structsvm.messages import Code, nth, parameter
-from structsvm.oracles.normalized_cut import (
-    MOST_CLUSTERS,
-    Embedding,
-    NormalizedHinge,
-    PlainHinge,
-    constrained_cut,
-    indicators,
-)
+from structsvm.oracles.cut_hinge import NormalizedHinge, PlainHinge, indicators
+from structsvm.oracles.normalized_cut import MOST_CLUSTERS, Embedding, constrained_cut
 from structsvm.parallel.single import single_threaded
 from structsvm.partitions.comparison import disagreement
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint

@@ -87,7 +87,7 @@ class TestTwoRunsOnOneCheckpoint:
             self.method.solve(risk(), resume=file)  # the lock ended with the process
 
     def test_what_killed_writers_left_is_removed_by_the_next(self, tmp_path):
-        from structsvm.support.archive import hidden
+        from structsvm.support.whole_files import hidden
 
         file = tmp_path / "run.npz"
         (tmp_path / f"{hidden(file)}-0123.tmp").write_bytes(b"half")

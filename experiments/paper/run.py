@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from structsvm.support.archive import write_atomically
+from structsvm.support.whole_files import write_atomically
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]

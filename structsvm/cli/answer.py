@@ -27,8 +27,8 @@ from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.plotting.held_out import HeldOut
 from structsvm.plotting.report import page_of
-from structsvm.support.archive import write_atomically
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.whole_files import write_atomically
 
 MORE_MINUTES = "More --minutes learn from more of them, and judge by more."
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
+from structsvm.cli.guard import Guard
 from structsvm.cli.inputs import read
 from structsvm.cli.options import FIGURES
-from structsvm.cli.outputs import Guard, figure_in
+from structsvm.cli.outputs import figure_in
 from structsvm.cli.request import Request, assigned, learner_of
 from structsvm.cli.terminal import Terminal
 from structsvm.evaluation.compare import STOPPING, compare_on

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.fit import Wanted, learn_from
+from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import folders_of, read_layers
-from structsvm.cli.outputs import Answer, Guard, places, write_folder
+from structsvm.cli.outputs import Answer, write_folder
 from structsvm.cli.predict import answers_of
 from structsvm.cli.request import Request, learner_of, typed_problem
 from structsvm.cli.terminal import Terminal

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.cli.guard import Guard
 from structsvm.cli.inputs import read_for
-from structsvm.cli.outputs import Guard
 from structsvm.cli.parts import NO_GROUPS
 from structsvm.cli.request import Request, assigned
 from structsvm.cli.terminal import Terminal
@@ -27,9 +27,9 @@ from structsvm.learner.learner import Learner
 from structsvm.partitions.problem import has_rows
 from structsvm.plotting.held_out import HeldOut
 from structsvm.plotting.report import page_of
-from structsvm.support.archive import write_atomically
 from structsvm.support.codec import Unstored
 from structsvm.support.tables import ShortTable
+from structsvm.support.whole_files import write_atomically
 
 TAKEN_FOR = 3  # other names of a state that are listed
 

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from structsvm.cli.guard import Guard
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read
-from structsvm.cli.outputs import Guard
 from structsvm.cli.request import Request, learner_of, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError

@@ -6,38 +6,29 @@ Nothing that a command reads is written over, and nothing that exists unless it 
 from __future__ import annotations
 
 import io
-import os
-from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, product, repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.cli.guard import places
 from structsvm.cli.input_data import InputData
-from structsvm.cli.request import takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES
-from structsvm.errors import SettingsError
 from structsvm.graphs.label_maps import IMAGE_KINDS as IMAGE_KINDS
-from structsvm.graphs.label_maps import MASK_KINDS
-from structsvm.io.folders import PREDICTED, RECORDING_KINDS, TRIED, predictions_among
-from structsvm.io.folders import READ as LISTED
-from structsvm.io.image_folder import MASK_ENDING, OVERLAY, made_of_images
-from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.recording import BLANKS_BETWEEN, Origin, Recording
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.cut import as_file, overlay
-from structsvm.support.archive import unwritable, write_atomically
 from structsvm.support.checks import csv_text, finite
 from structsvm.support.lazy import require
+from structsvm.support.whole_files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,88 +36,6 @@ if TYPE_CHECKING:
 DPI = 150
 PLACES = ("row", "start", "end", "start_time", "end_time")
 """Columns that say where a segment or a row is, which its own table need not say again."""
-READ = (
-    *RECORDING_KINDS,
-    *IMAGE_KINDS,
-    *MASK_KINDS,
-    *LABEL_KINDS,
-)  # kinds of files that are read of a folder
-
-
-# ---- where commands may write
-
-
-@dataclass(frozen=True)
-class Guard:
-    """What a command reads, which is never written over, and whether other files may be."""
-
-    read: Sequence[Path]
-    labels: Path | None
-    force: bool
-
-    @classmethod
-    def of(cls, args: Namespace) -> Guard:
-        named = [getattr(args, name, None) for name in ("model", "regions", "labels")]
-        read = [*(getattr(args, "paths", None) or []), *filter(None, named)]
-        return cls(list(map(Path, read)), getattr(args, "labels", None), args.force)
-
-    def check_file(
-        self, path: Path, suffixes: Sequence[str] = (), *, replaceable: bool = False
-    ) -> None:
-        """Refuse, before any work, a file that could not or must not be written afterwards."""
-        if path.is_dir():
-            raise SettingsError(f"{path} is a folder: name the file to write")
-        if not path.parent.is_dir():
-            raise SettingsError(f"{path}: the folder {path.parent} does not exist")
-        if suffixes and path.suffix.lower() not in suffixes:
-            raise SettingsError(f"{path}: the name must end with one of {', '.join(suffixes)}")
-        self.check_files([path], replaceable=replaceable)
-
-    def check_files(self, paths: Sequence[Path], *, replaceable: bool = False) -> None:
-        """Refuse files of which one could not or must not be written."""
-        inputs = {os.path.realpath(path) for path in self._inputs()}
-        for path in paths:
-            several = "two inputs have the same name, so give them to different runs"
-            if paths.count(path) > 1:
-                raise SettingsError(f"{path} would be written more than once: {several}")
-            reason = unwritable(path) or ("it is a folder" if path.is_dir() else None)
-            if reason:
-                raise SettingsError(f"{path}: cannot be written: {reason}")
-            never = "is read by this command and is never overwritten: name another file"
-            if os.path.realpath(path) in inputs:
-                raise SettingsError(f"{path} {never}")
-            if path.is_file() and not (replaceable or self.force):
-                raise SettingsError(f"{path} exists: name another file, or replace it with --force")
-        for folder in {path.parent for path in paths}:
-            parents = (folder, *folder.absolute().parents)
-            there = next(parent for parent in parents if parent.exists())
-            if not there.is_dir():
-                raise SettingsError(f"{there} is a file: name a folder to write in")
-            if not os.access(there, os.W_OK):
-                raise SettingsError(f"{folder}: no write permission for {there}")
-
-    def _inputs(self) -> Iterator[Path]:
-        """Files that may be read; predictions among those of a folder are no inputs."""
-        for path in self.read:
-            if not path.is_dir():
-                yield path
-                continue
-            files = [one for one in path.rglob("*") if kind_of(one) in READ]
-            own = {PREDICTED, TRIED, LISTED}
-            files = [one for one in files if not own & {*one.relative_to(path).parts}]
-            predictions = predictions_among(files) + made_of_images(files)
-            yield from set(files).difference([] if path == self.labels else predictions)
-
-
-def places(problem: PartitionProblem, folder: Path, names: Sequence[str]) -> list[Path]:
-    """Paths of the files of predictions, which are never outside the folder."""
-    part = problem.traits.words.part
-    ends = (f"{MASK_ENDING}.png", f"{OVERLAY}.png") if takes_images(problem) else (f"_{part}s.csv",)
-    paths = [Path(f"{name}{end}") for name, end in product(names, ends)]  # which may have slashes
-    return [folder.joinpath(*(p for p in path.parts if p not in ("/", ".."))) for path in paths]
-
-
-# ---- partitions as they are printed and written
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,9 +200,6 @@ def label_map(labels: Any, kind: str) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, labels, allow_pickle=False)
     return buffer.getvalue()
-
-
-# ---- pictures
 
 
 @contextmanager

@@ -23,9 +23,9 @@ from structsvm.partitions.plugins import (
     plugins,
     problem_names,
 )
-from structsvm.support.archive import unwritable, write_atomically
 from structsvm.support.checks import finite
 from structsvm.support.contract import flat
+from structsvm.support.whole_files import unwritable, write_atomically
 
 GROUPS = {
     PROBLEMS: ("problems", "problems\n"),

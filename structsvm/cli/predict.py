@@ -11,18 +11,10 @@ from typing import Any
 import numpy as np
 
 from structsvm.cli.follow import follow
+from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read_for
-from structsvm.cli.outputs import (
-    Answer,
-    Guard,
-    clusters,
-    parts,
-    places,
-    segments,
-    write_file,
-    write_folder,
-)
+from structsvm.cli.outputs import Answer, clusters, parts, segments, write_file, write_folder
 from structsvm.cli.request import Request, assigned, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.instance import Instance

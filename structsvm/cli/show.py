@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import structsvm.plotting
+from structsvm.cli.guard import Guard
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read_for
 from structsvm.cli.options import FIGURES, OF_MODELS
-from structsvm.cli.outputs import Guard, figure_in
+from structsvm.cli.outputs import figure_in
 from structsvm.cli.request import Request, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.labels import unlabelled

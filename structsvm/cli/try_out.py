@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.answer import Answer
+from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import folders_of, read_layers
-from structsvm.cli.outputs import Guard, places
 from structsvm.cli.parts import (
     A_SECOND,
     AT_ONCE,
@@ -59,10 +59,10 @@ from structsvm.model_selection.search import WHOLE_TABLES
 from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.words import training_in_words
-from structsvm.support.archive import write_atomically
 from structsvm.support.codec import fingerprint
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import OutOfTimeError, share, until
+from structsvm.support.whole_files import write_atomically
 
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is

@@ -19,7 +19,7 @@ from structsvm.data.words import Words
 from structsvm.errors import DataError
 from structsvm.parallel.by_name import spread
 from structsvm.parallel.single import single_threaded
-from structsvm.support import archive
+from structsvm.support import limits
 from structsvm.support.arrays import Bools, Floats, Ints, Stack
 from structsvm.support.checks import read_only
 from structsvm.support.codec import fingerprint
@@ -94,7 +94,7 @@ class Deferred:
                 X = step(X)
         X = read_only(X)
         with _lock:
-            if sum(one.nbytes for one in _kept.values()) + X.nbytes <= archive.KEPT_BYTES:
+            if sum(one.nbytes for one in _kept.values()) + X.nbytes <= limits.KEPT_BYTES:
                 _kept[self] = X
             else:
                 _last.array = weakref.WeakKeyDictionary({self: X})

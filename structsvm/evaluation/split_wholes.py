@@ -31,7 +31,7 @@ from structsvm.learner.fitted import words_of
 from structsvm.learner.memory import even_part
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import parameter
-from structsvm.support import archive
+from structsvm.support import limits
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_whole
 
@@ -152,7 +152,7 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     fold = fold[full]
     apart = apart[full]
     numbers = numbers[full]
-    in_memory = even_part(data, archive.GATHERED).size == N
+    in_memory = even_part(data, limits.GATHERED).size == N
     whole = data.told_apart, [which[fold == k] for k in range(len(training))]
     at_once = whole if in_memory and data.weights.all() else None
     return Split(data.at(which), fold, apart, training, called, numbers, whole=at_once)

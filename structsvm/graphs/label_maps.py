@@ -17,7 +17,7 @@ from scipy import ndimage
 from structsvm.errors import DataError, SettingsError, warn, without_warnings
 from structsvm.graphs.images import MOST_DOUBTFUL, MOSTLY, RARE
 from structsvm.messages import parameter
-from structsvm.support import archive
+from structsvm.support import limits
 from structsvm.support.lazy import require
 
 IMAGE_KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
@@ -194,7 +194,7 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
     try:
         values: NDArray[Any] = open_memmap(path, mode="r")
         if values.ndim == 2:
-            archive.check_pixels(values.shape[0], values.shape[1], max_pixels)
+            limits.check_pixels(values.shape[0], values.shape[1], max_pixels)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as an array: {error}") from error
     if values.ndim != 2 or values.dtype.kind not in "iub":
@@ -213,7 +213,7 @@ def _opened(picture: Any, name: str, max_pixels: int | None) -> Any:
             source = pillow.open(picture) if is_file else nullcontext(picture)
         with source as opened:
             width, height = opened.size
-            archive.check_pixels(height, width, max_pixels)
+            limits.check_pixels(height, width, max_pixels)
             pages = getattr(opened, "n_frames", 1)
             if pages > 1 and opened.format == "TIFF":
                 warn(f"{name}: of its {pages} pages the first is read")

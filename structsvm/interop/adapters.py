@@ -19,10 +19,11 @@ from structsvm.learner.feature_weights import metric_of
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.preparing import prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
-from structsvm.support.archive import npz, write_atomically
+from structsvm.support.archive import npz
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import csv_text, ending_of
 from structsvm.support.tables import data_frame
+from structsvm.support.whole_files import write_atomically
 
 
 def distance_function(learner: MetricLearner) -> Callable[..., float]:

@@ -24,10 +24,11 @@ from structsvm.io.recording import (
 from structsvm.io.table_columns import are_spelled
 from structsvm.messages import parameter, said_by
 from structsvm.partial_labels import known_where
-from structsvm.support import archive as storage
-from structsvm.support.archive import write_atomically
+from structsvm.support import archive
 from structsvm.support.checks import counted, ending_of
+from structsvm.support.limits import TooLarge
 from structsvm.support.tables import refuse_repeated
+from structsvm.support.whole_files import write_atomically
 
 ABOUT_TIME = ("name", "written", "lasting", "day_first", "is_either", "clock", "offset")
 """Fields of a time axis that a file stores besides the values."""
@@ -39,8 +40,8 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
     read = (key, "y", "bkps", "features", "time", "about_time")
     try:
         with path.open("rb") as file:
-            arrays, present = storage.read_npz(file, read, options.max_bytes)
-    except storage.TooLarge as error:
+            arrays, present = archive.read_npz(file, read, options.max_bytes)
+    except TooLarge as error:
         raise DataError(said_by(error)) from error
     except Exception as error:  # a foreign file can raise nearly anything in the reader
         raise DataError(
@@ -153,4 +154,4 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
         if recording.time.offset is not None:
             told["offset"] = int(recording.time.offset.astype("m8[us]").astype(np.int64))
         arrays |= {"time": recording.time.values, "about_time": np.array(json.dumps(told))}
-    write_atomically(path, storage.npz(arrays, compressed=True))
+    write_atomically(path, archive.npz(arrays, compressed=True))

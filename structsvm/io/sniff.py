@@ -24,8 +24,8 @@ from structsvm.io.decoding import decoded, is_text
 from structsvm.io.header import Layout, are_numbers, layout_of
 from structsvm.io.recording import BLANKS_BETWEEN, FileOptions, listed
 from structsvm.messages import parameter
-from structsvm.support.archive import check_bytes
 from structsvm.support.checks import is_number_text, some_of
+from structsvm.support.limits import check_bytes
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 EXCEL = (".xlsx",)

@@ -42,9 +42,9 @@ from structsvm.io.table_columns import (
     with_categories,
 )
 from structsvm.messages import join, parameter, said_by
-from structsvm.support.archive import check_bytes
 from structsvm.support.checks import counted
 from structsvm.support.lazy import require
+from structsvm.support.limits import check_bytes
 from structsvm.support.tables import refuse_repeated, repeated_in
 
 ABOVE_HEADER = " leaves out a line above the header"

@@ -12,7 +12,7 @@ from structsvm.data.labels import labels_of_items, missing_labels
 from structsvm.data.per_instance import units_of
 from structsvm.errors import DataError, LearningError, among, warn
 from structsvm.learner.training_set import TrainingSet
-from structsvm.support import archive
+from structsvm.support import limits
 from structsvm.support.arrays import Ints
 
 SEED = 0
@@ -25,11 +25,11 @@ def learn_in_memory(
     data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
 ) -> tuple[Ints, Learned]:
     """Numbers of the instances that fit in memory, and what is learned from them."""
-    which = even_part(data, archive.GATHERED)
+    which = even_part(data, limits.GATHERED)
     part = (data if which.size == len(data) else data.at(which)).read()
     drawn = f"{which.size} of {data.problem.traits.words.wholes(len(data))}"
     if which.size < len(data):
-        amount = archive.amount(archive.GATHERED)
+        amount = limits.amount(limits.GATHERED)
         warn(
             f"{name} is fitted on {drawn}, an even subset: at most {amount} of them are in memory "
             "at once; to use more, give arrays",

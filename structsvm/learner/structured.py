@@ -37,7 +37,7 @@ from structsvm.problem import Problem, RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
-from structsvm.solvers.separation import check_loss
+from structsvm.solvers.checked_answers import check_loss
 from structsvm.status import Solution, Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import read_only, refuse_below, shown

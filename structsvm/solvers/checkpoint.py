@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from structsvm.errors import CheckpointError, CheckpointWarning, SettingsError, warn
 from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.certificate import Certificate
-from structsvm.support.archive import Archive, TakenError, alone_on, unwritable
+from structsvm.support.archive import Archive
 from structsvm.support.codec import fingerprint
+from structsvm.support.whole_files import TakenError, alone_on, unwritable
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -30,7 +30,7 @@ from structsvm.learner import Method
 from structsvm.learner.memory import even_part
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
-from structsvm.support import archive
+from structsvm.support import limits
 
 XS, CHANGES = changes(6)
 NAMES = [np.where(y % 2 == 0, "rest", "walk") for y in CHANGES]
@@ -155,7 +155,7 @@ class TestMoreThanFits:
 
     @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
     def test_others_are_seen_as_new_ones_are(self, features, monkeypatch):
-        monkeypatch.setattr(archive, "GATHERED", 4 * SIZE)
+        monkeypatch.setattr(limits, "GATHERED", 4 * SIZE)
         data = read_later()
         part = even_part(data, 4 * SIZE)
         with pytest.warns(DataWarning, match=r"fitted on 4 of 6 recordings.* 25.6 kB.*give arrays"):
@@ -171,7 +171,7 @@ class TestMoreThanFits:
         assert alone.made == inputs.made
 
     def test_errors_number_recordings_among_all(self, monkeypatch):
-        monkeypatch.setattr(archive, "GATHERED", 2 * SIZE)
+        monkeypatch.setattr(limits, "GATHERED", 2 * SIZE)
         names = [np.where(np.arange(y.size) < 100, f"alone {i}", y) for i, y in enumerate(NAMES)]
         said = r"alone (\d) only in recording \1; alone (\d) only in recording \2\."
         with (
@@ -186,7 +186,7 @@ class TestMoreThanFits:
 @pytest.mark.parametrize("held", [6, 4], ids=["all fit", "four of six fit"])
 def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeypatch):
     """Those of a person are the same but for a sample: having seen one is having seen all."""
-    monkeypatch.setattr(archive, "GATHERED", held * SIZE)
+    monkeypatch.setattr(limits, "GATHERED", held * SIZE)
     Xs, ys = [[held[PEOPLE.index(g)] for g in PEOPLE] for held in (XS, NAMES)]
     Xs[3:] = [X + (np.arange(len(X)) == 0)[:, None] for X in Xs[3:]]
     scores = StateScores(Spy(), lags=(0,), n_folds=3, standardize=None)
@@ -205,8 +205,8 @@ def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeyp
 def test_memory_does_not_grow_with_the_recordings(monkeypatch):
     """But for what is answered of each, which takes few bytes beside its values."""
     large = [np.repeat(X, 20, axis=0) for X in XS]
-    monkeypatch.setattr(archive, "KEPT_BYTES", 1)
-    monkeypatch.setattr(archive, "GATHERED", 4 * large[0].nbytes)
+    monkeypatch.setattr(limits, "KEPT_BYTES", 1)
+    monkeypatch.setattr(limits, "GATHERED", 4 * large[0].nbytes)
     frames = FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0])
 
     def peak_of(n):

@@ -31,7 +31,7 @@ from structsvm.io import Recording, RecordingFiles
 from structsvm.learner.preparing import read_training
 from structsvm.parallel import Dask, Processes, Serial
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.support import archive
+from structsvm.support import limits
 
 XS, YS = changes(6, n_samples=220)
 NAMES = [f"r{i}" for i in range(6)]
@@ -86,7 +86,7 @@ def test_tables_on_demand_have_the_bits_of_tables_in_memory(known, problem):
 
 def test_no_more_than_a_few_are_in_memory(monkeypatch):
     """Without room to keep any, each round reads each recording once more."""
-    monkeypatch.setattr(archive, "KEPT_BYTES", 1)
+    monkeypatch.setattr(limits, "KEPT_BYTES", 1)
     asked = []
     for max_iter in (3, 8):
         learner = MetricLearner(solver=CuttingPlane(Stopping(1e-9, max_iter)))
@@ -238,7 +238,7 @@ class TestRefusals:
 
     @pytest.fixture(autouse=True)
     def nothing_is_kept(self, monkeypatch):
-        monkeypatch.setattr(archive, "KEPT_BYTES", 1)
+        monkeypatch.setattr(limits, "KEPT_BYTES", 1)
 
     def test_a_function_that_makes_recordings(self):
         def recordings():

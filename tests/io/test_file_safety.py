@@ -33,7 +33,7 @@ from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.support.archive import write_atomically
+from structsvm.support.whole_files import write_atomically
 from structsvm.weights import PSD
 
 

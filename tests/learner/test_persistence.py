@@ -30,8 +30,8 @@ from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.status import SupportLabelling
-from structsvm.support.archive import write_atomically
 from structsvm.support.codec import Codec, Unstorable, Unstored
+from structsvm.support.whole_files import write_atomically
 
 RECORDINGS = relevant_changes(
     4, n_samples=200, n_features=6, n_relevant=2, jump=2.0, random_state=0

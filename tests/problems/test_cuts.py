@@ -14,7 +14,8 @@ from structsvm.graphs import similarity as module
 from structsvm.graphs.readers import from_adjacency
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles import normalized_cut as cut_eigen
-from structsvm.oracles.normalized_cut import Embedding, NormalizedHinge, PlainHinge, two_means
+from structsvm.oracles.cut_hinge import NormalizedHinge, PlainHinge
+from structsvm.oracles.normalized_cut import Embedding, two_means
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.regularizers import SquaredNorm
 

@@ -1,0 +1,109 @@
+"""Files that are old or new, never half of each, and that one run at a time works on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+if sys.platform != "win32":  # where nothing keeps two runs apart
+    import fcntl
+
+
+def write_atomically(path: str | PathLike[str], content: bytes) -> None:
+    """Write a file so that a reader finds all of it or what was there before, at any moment.
+
+    The content goes to a file beside it first, which then takes its place. What is not a regular
+    file, such as ``/dev/stdout``, is written to directly.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return
+    beside = target.with_name(f"{hidden(target)}-{secrets.token_hex(8)}.tmp")
+    try:
+        with beside.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, beside)
+        os.replace(beside, target)
+    except BaseException as error:
+        beside.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = os.fspath(path)  # and not what lies beside it, or nothing
+        raise
+
+
+def hidden(target: Path) -> str:
+    return f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}"
+
+
+def unwritable(path: str | PathLike[str]) -> str | None:
+    """Why no file can have this name, such as that it is too long; None if one can."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):  # of the folder others complain
+        return None
+    except OSError as error:
+        return error.strerror or str(error)
+    except ValueError as error:  # a zero byte
+        return str(error)
+    return None
+
+
+class TakenError(OSError):
+    """Another run, which is alive, holds the file."""
+
+
+@contextmanager
+def alone_on(path: str | PathLike[str]) -> Iterator[None]:
+    """Hold a file against other runs, by a lock that the system drops when this process ends.
+
+    The lock is on a hidden file beside it, because the file itself is replaced whenever it is
+    written. Where that cannot be made, as in a folder that is read-only, nothing is held.
+    """
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f"{hidden(target)}.lock")
+    handle = _locked(beside)
+    try:
+        if handle is not None:
+            for left in target.parent.glob(f"{hidden(target)}-*.tmp"):
+                left.unlink(missing_ok=True)  # of processes that were killed while they wrote
+        yield
+    finally:
+        if handle is not None:
+            beside.unlink(missing_ok=True)
+            os.close(handle)
+
+
+def _locked(beside: Path) -> int | None:
+    """A handle that holds the lock; None where there are no locks."""
+    if sys.platform == "win32":
+        return None
+    while True:
+        try:
+            handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise TakenError(f"another run holds {beside}") from None
+        except OSError:  # a file system without locks
+            os.close(handle)
+            return None
+        try:
+            if os.path.samestat(os.fstat(handle), os.stat(beside)):
+                return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)  # whoever held it has removed it meanwhile: this lock is on nothing
