@@ -23,9 +23,6 @@ from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.support.checks import is_whole, refuse_below, refuse_unlisted
 from structsvm.support.contract import hook, overrides
 
-# ---- segmentations whose segments keep a rule: the rule is all there is to write
-
-
 SEGMENTS = Traits(
     contiguous=True,
     candidates=("untrained", "rca", "olda", "diagonal", "full"),
@@ -99,9 +96,6 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
             f"breakpoints, integers in 1..{n_samples} that end with {n_samples}"
         )
     return EquivalenceMatrix.from_breakpoints(values)
-
-
-# ---- change-point detection: partitions into segments of consecutive samples
 
 
 @dataclass(frozen=True)

@@ -146,9 +146,6 @@ class LabelFile:
         return cells.loc[:, [not one for one in counts]]
 
 
-# ---- names of columns
-
-
 def words_of(column: str) -> list[str]:
     """Return the words of the name of a column, in lower case and without accents."""
     plain = "".join(
@@ -203,9 +200,6 @@ def name_of(called: str) -> str:
 
 def has_words(cells: Any) -> bool:
     return not all(map(is_moment, filter(None, cells.unique())))
-
-
-# ---- lines without a header
 
 
 CELL_SEPARATORS = ("\t", ";", ",", None)  # what separates cells, None for blanks

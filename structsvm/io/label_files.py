@@ -20,6 +20,7 @@ from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, about, printable
 from structsvm.io.json_labels import stretches_in
 from structsvm.io.label_file import WHOSE, LabelFile, name_of, role_of
+from structsvm.io.label_lines import is_plain_elan, is_track, read_lines, read_plain_elan
 from structsvm.io.label_rows import (
     START,
     STOP,
@@ -30,14 +31,7 @@ from structsvm.io.label_rows import (
     moment,
     settled,
 )
-from structsvm.io.label_tables import (
-    after,
-    is_plain_elan,
-    is_track,
-    read_lines,
-    read_plain_elan,
-    read_table,
-)
+from structsvm.io.label_tables import after, read_table
 from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import EXCEL
 from structsvm.messages import parameter
