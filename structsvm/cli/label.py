@@ -30,9 +30,9 @@ from structsvm.learner.parameters import named_problem
 from structsvm.learner.preparing import read_training
 from structsvm.partitions.comparison import disagreement
 from structsvm.partitions.constraint import UNCONSTRAINED
-from structsvm.support.archive import TakenError, alone_on
 from structsvm.support.lazy import require
 from structsvm.support.progress import share, stage
+from structsvm.support.whole_files import TakenError, alone_on
 
 LABELS = "labels"  # the folder that everything is written into
 METHODS = {True: "states-quick", False: "metric"}
