@@ -6,6 +6,7 @@ ended now, or if no segment had begun near a sample.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from copy import copy
 from typing import Self
@@ -19,6 +20,7 @@ from structsvm.oracles._segments.running_states import (
     Running,
     StateRules,
     begun,
+    continued,
     forget,
     gains,
     pass_states,
@@ -66,6 +68,7 @@ class OnlineSearch(ABC):
     settled: list[Segment]
     """Segments of every path that may still be the best, but for the last one of these."""
 
+    @uninterrupted
     def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
         """Go on by samples, (n, C); no segment begins from ``barred[0]`` to ``barred[1]``.
 
@@ -82,16 +85,15 @@ class OnlineSearch(ABC):
             raise OracleError(f"a search goes on by samples and a range: {error}") from error
         if samples.ndim != 2 or samples.shape[1] != self.n_columns:
             raise OracleError(f"expected samples (n, {self.n_columns}), got {samples.shape}")
-        if not all_within(self._numbers(samples), LARGEST_VALUE):
+        if not (all_within(samples, LARGEST_VALUE) or self._is_allowed(samples)):
             raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
         if len(samples):
-            limit = np.iinfo(np.int64).max
-            self._push(samples, (max(first, -1), min(last, limit)))
+            self._push(samples, (max(first, -1), min(last, sys.maxsize)))
 
     @hook
-    def _numbers(self, rows: Floats) -> Floats:
-        """What has to be numbers of samples."""
-        return rows
+    def _is_allowed(self, rows: Floats) -> bool:
+        """Whether samples are allowed although they hold more than numbers."""
+        return False
 
     @abstractmethod
     def _push(self, rows: Floats, barred: tuple[int, int]) -> None:
@@ -131,6 +133,12 @@ class OnlineSearch(ABC):
         """The recording as one segment, where that is allowed and no longer one would be."""
         return None
 
+    def last(self) -> Segment | None:
+        """The last segment of the best segmentation, if any is allowed."""
+        row = self._last_row()
+        return None if row < 0 else self._segment(row)
+
+    @uninterrupted
     def settle(self) -> int:
         """Put aside what no further sample can change; where the last begins that is known to."""
         common = self._common()
@@ -141,8 +149,10 @@ class OnlineSearch(ABC):
         return -1
 
     def _path_to(self, row: int) -> list[Segment]:
-        rows = path_to(self.tree, row)
-        return [(int(self.tree[i, START]), int(self.tree[i, STATE])) for i in rows]
+        return [self._segment(i) for i in path_to(self.tree, row)]
+
+    def _segment(self, row: int) -> Segment:
+        return int(self.tree[row, START]), int(self.tree[row, STATE])
 
 
 class OnlineStates(OnlineSearch):
@@ -186,7 +196,7 @@ class OnlineStates(OnlineSearch):
         self.before = max(0, -int(score.late.min(initial=0)))
         self.after = max(0, int(score.late.max(initial=0)))
         """Samples before and after a boundary that matter where scores are late."""
-        self.rows = np.empty((0, C))
+        self.rows = read_only(np.empty((0, C)))
         self.totals = np.zeros((C, 1))
         self.first = 0
         """Samples before the first of these rows."""
@@ -196,20 +206,18 @@ class OnlineStates(OnlineSearch):
         self.gone = 0.0
         """What was taken from all sums."""
 
-    def _numbers(self, rows: Floats) -> Floats:
-        return np.where(np.isneginf(rows), 0.0, rows)
+    def _is_allowed(self, rows: Floats) -> bool:
+        return all_within(np.where(np.isneginf(rows), 0.0, rows), LARGEST_VALUE)
 
     def _push(self, rows: Floats, barred: tuple[int, int]) -> None:
-        self.rows = np.vstack([self.rows, rows])
-        numbers = self._numbers(rows)
-        totals = np.cumsum(np.vstack([self.totals[:, -1], numbers]), axis=0)[1:].T
-        self.totals = np.hstack([self.totals, totals])
+        self.rows = read_only(np.concatenate([self.rows, rows])) if len(self.rows) else rows
+        self.totals = continued(self.totals, rows)
         self.barred = barred
         self._go_on(self.first + len(self.rows) - self.after)
-        kept_from = max(self.n_samples - self.before - self.first, 0)
-        self.rows = self.rows[kept_from:]
-        self.totals = self.totals[:, kept_from:]
-        self.first += kept_from
+        gone = max(self.n_samples - self.before - self.first, 0)
+        self.rows = self.rows[gone:]
+        self.totals = self.totals[:, gone:].copy()
+        self.first += gone
         if self.n_samples - self.based >= REBASED:
             self._rebase()
 
@@ -218,10 +226,8 @@ class OnlineStates(OnlineSearch):
         if n_samples <= self.n_samples:
             return
         span = self.first, self.n_samples - self.first, n_samples - self.first
-        scores = read_only(np.ascontiguousarray(self.rows))
-        totals = np.ascontiguousarray(self.totals)
-        self.tree, self.n_rows = _pass_states(
-            *(self.rules, self.running, self.tree, self.n_rows, scores, totals),
+        self.tree, self.n_rows = pass_states(
+            *(self.rules, self.running, self.tree, self.n_rows, self.rows, self.totals),
             *(*span, self.barred, self.closed, self.behind),
         )
         self.n_samples = n_samples
@@ -236,6 +242,7 @@ class OnlineStates(OnlineSearch):
         self.gone += best
         self.based = self.n_samples
 
+    @uninterrupted
     def ended(self) -> OnlineStates:
         search = self.copy()
         search._go_on(self.first + len(self.rows))
@@ -271,7 +278,7 @@ class OnlineStates(OnlineSearch):
         return int(self.behind[int((self.closed + self.score.last).argmax())])
 
     def _common(self) -> int:
-        self.n_rows, common = _forget(self.running, self.tree, self.n_rows, self.behind)
+        self.n_rows, common = forget(self.running, self.tree, self.n_rows, self.behind)
         return int(common)
 
 
@@ -315,7 +322,7 @@ class OnlineChanges(OnlineSearch):
         self.gone = 0.0
 
     def _push(self, rows: Floats, barred: tuple[int, int]) -> None:
-        self.size, self.tree, self.n_rows, self.best, self.row, n_thinned = _pass_changes(
+        self.size, self.tree, self.n_rows, self.best, self.row, n_thinned = pass_changes(
             *(self.running, self.size, self.tree, self.n_rows, rows),
             *(self.n_samples, self.price, barred),
         )
@@ -343,13 +350,7 @@ class OnlineChanges(OnlineSearch):
 
     def _common(self) -> int:
         needed = np.append(self.running.row[: self.size], self.row)
-        self.n_rows, common = _kept(self.tree, self.n_rows, needed)
+        self.n_rows, common = kept(self.tree, self.n_rows, needed)
         self.running.row[: self.size] = needed[:-1]
         self.row = int(needed[-1])
         return int(common)
-
-
-_pass_states = uninterrupted(pass_states)
-_forget = uninterrupted(forget)
-_pass_changes = uninterrupted(pass_changes)
-_kept = uninterrupted(kept)

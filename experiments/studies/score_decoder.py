@@ -58,6 +58,7 @@ class Labelled:
     """Recordings with the context that classifiers see, the name of every sample, and groups."""
 
     def __init__(self, Xs: Sequence[Floats], ys: Sequence[Names], groups: Sequence[Any]) -> None:
+        self.raw = [np.asarray(X, dtype=np.float64) for X in Xs]
         scaled = [(X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9) for X in Xs]
         self.Xs = Lags((-4, 0, 4)).fit_transform(scaled)
         self.ys = [np.asarray(y).astype(str) for y in ys]
@@ -67,6 +68,10 @@ class Labelled:
 
     def at(self, which: Sequence[int]) -> tuple[list[Floats], list[Names], Names]:
         return [self.Xs[i] for i in which], [self.ys[i] for i in which], self.groups[list(which)]
+
+    def raw_at(self, which: Sequence[int]) -> tuple[list[Floats], list[Names], Names]:
+        """The same as measured: no sample sees those after it."""
+        return [self.raw[i] for i in which], [self.ys[i] for i in which], self.groups[list(which)]
 
 
 def of_files(folder: Path, group: Callable[[Recording], Any]) -> Labelled:

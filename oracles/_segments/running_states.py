@@ -88,6 +88,20 @@ def _power(k: int) -> int:
 
 
 @inner(no_cpython_wrapper=False)
+def continued(totals: Floats, rows: Floats) -> Floats:
+    """Totals of samples, (C, m + 1), and of the rows (n, C) after them; what is forbidden is 0."""
+    n, C = rows.shape
+    m = totals.shape[1]
+    longer = np.empty((C, m + n))
+    longer[:, :m] = totals
+    for j in range(n):
+        for c in range(C):
+            x = rows[j, c]
+            longer[c, m + j] = longer[c, m + j - 1] + (0.0 if x == -np.inf else x)
+    return longer
+
+
+@inner(no_cpython_wrapper=False)
 def pass_states(
     rules: StateRules,
     running: Running,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,8 +13,8 @@ import numpy as np
 
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, SettingsError, about
+from structsvm.learner.change_tracker import Change
 from structsvm.learner.learner import Learner
-from structsvm.learner.stream import Change
 from structsvm.support.checks import counted, some_of
 
 SEPARATORS = (",", ";", "\t")
@@ -25,18 +24,8 @@ AT_ONCE = 2**16
 TITLES = "place,seen,state,margin,is"
 
 
-def follow(learner: Learner, args: Namespace, terminal: Terminal) -> int:
+def follow(learner: Learner, terminal: Terminal) -> int:
     """Read lines of numbers to the end of standard input, and print the changes in them."""
-    paths = [str(path) for path in args.paths]
-    if paths != ["-"]:
-        raise SettingsError(f"--follow reads standard input: give - in place of {some_of(paths)}")
-    asked = {"--output": args.output, "--n-clusters": args.n_clusters}
-    asked |= {"--level": args.level, "--regions": args.regions, "--margins": args.margins}
-    asked |= {"--must-link": args.must_link, "--cannot-link": args.cannot_link}
-    asked |= {"--set": args.set, "--without": args.without}
-    others = [name for name, value in asked.items() if value]
-    if others:
-        raise SettingsError(f"--follow reads standard input as it comes, without {some_of(others)}")
     columns = getattr(learner, "columns_", {})
     window = columns.get("window") or 1
     learned = f"the model was learned from windows of {window} samples: learn with "

@@ -29,7 +29,7 @@ from structsvm.learner.rules import Rules
 from structsvm.learner.segments import names_of_items, segment_table
 from structsvm.learner.steps import labels_of, partition_each
 from structsvm.partial_labels import PartialLabels
-from structsvm.support.checks import counted, refuse_below
+from structsvm.support.checks import counted, refuse_below, some_of
 from structsvm.support.interrupts import Interrupts
 
 Pairs = Sequence[tuple[int, int]]
@@ -107,11 +107,26 @@ def _is_one_file(output: Path, guard: Guard, of_images: bool) -> bool:
     return False
 
 
+def _check_followed(args: Namespace) -> None:
+    """Refuse what does not go together with standard input."""
+    paths = [str(path) for path in args.paths]
+    if paths != ["-"]:
+        raise SettingsError(f"--follow reads standard input: give - in place of {some_of(paths)}")
+    asked = {"--output": args.output, "--n-clusters": args.n_clusters}
+    asked |= {"--level": args.level, "--regions": args.regions, "--margins": args.margins}
+    asked |= {"--must-link": args.must_link, "--cannot-link": args.cannot_link}
+    asked |= {"--set": args.set, "--without": args.without}
+    others = [name for name, value in asked.items() if value]
+    if others:
+        raise SettingsError(f"--follow reads standard input as it comes, without {some_of(others)}")
+
+
 def run_predict(args: Namespace, terminal: Terminal) -> int:
     """Partition the samples, and write or print their partitions."""
     learner = load_learner(args.model)
     if args.follow:
-        return follow(learner, args, terminal)
+        _check_followed(args)
+        return follow(learner, terminal)
     output = args.output
     request = Request.of(args)
     guard = Guard.of(args)

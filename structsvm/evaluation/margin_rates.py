@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from structsvm.errors import DataError
+from structsvm.data.instance import Instance
+from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.splits import split_instances
+from structsvm.learner.change_tracker import ChangeTracker, Rise
 from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import read_training
 from structsvm.partitions.change_levels import ChangeLevels
 from structsvm.partitions.constraint import UNCONSTRAINED
-from structsvm.partitions.margins import MarginRates, hits
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.margins import FalseAlarms, MarginRates, hits
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
+
+MAX_CANDIDATES = 256
 
 
 def margin_rates(
@@ -29,9 +36,11 @@ def margin_rates(
     """Estimate from labelled recordings how often changes of a given margin are right.
 
     Every recording is segmented by a model learned from the other folds, which also says how much
-    worse the best segmentation with each true change is. Assign the result to
-    ``learner.margin_rates_``: :meth:`MetricLearner.predict_segments` then gives a rate for each
-    change, and ranges of samples for a level, and model files store it.
+    worse the best segmentation with each true change is, and, where the method can, segments it
+    once more as its samples arrive. Assign the result to ``learner.margin_rates_``:
+    :meth:`MetricLearner.predict_segments` then gives a rate for each change, and ranges of samples
+    for a level, :meth:`MetricLearner.stream` alarms at a rate of false ones, and model files store
+    it.
 
     Parameters
     ----------
@@ -74,6 +83,8 @@ def margin_rates(
     right = []
     excess = []
     of_groups = []
+    alarms = []
+    n_samples = 0
     for k in stage("folds", range(len(split))):
         own = split.learned_without(k, learner)
         test = split.test_set(k)
@@ -91,6 +102,27 @@ def margin_rates(
             true = known.truth.boundaries[1:-1]
             excess.append(own.model_.losses_with(*asked, true) / unit)
             of_groups.append(int(group))
-    counts = tolerance, len(data)
+            n_samples += instance.n_samples
+            alarms.append(_false_alarms(own, instance, known.truth, tolerance))
+    rates = np.concatenate(margins), np.concatenate(right), tolerance, len(data)
     levels = ChangeLevels.of(excess, of_groups)
-    return MarginRates.of(np.concatenate(margins), np.concatenate(right), *counts, levels)
+    return MarginRates.of(*rates, levels, FalseAlarms.of(alarms, n_samples))
+
+
+def _false_alarms(
+    own: Learner, instance: Instance, truth: EquivalenceMatrix, tolerance: int
+) -> Floats | None:
+    """Between which margins a threshold would give false alarms, (n, 2); None without a stream."""
+    if max(own.inputs_.reach) == inf:
+        return None
+    try:
+        search = own.model_.online(own.problem_, MAX_CANDIDATES)
+    except SettingsError:
+        return None
+    rises: list[Rise] = []
+    tracker = ChangeTracker(search, tolerance, inf, rises=rises)
+    for row in own.model_.online_rows(own.problem_, instance)[:, None]:  # one by one
+        tracker.after(row)
+    true = truth.boundaries[1:-1]
+    false = [one[:2] for one in rises if (np.abs(true - one.place) > tolerance).all()]
+    return np.array(false).reshape(-1, 2) / own.model_.unit

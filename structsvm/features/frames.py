@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -27,6 +28,7 @@ from structsvm.parallel.single import single_threaded
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below, refuse_unless
 from structsvm.support.codec import fingerprint
+from structsvm.support.contract import without_remembered
 from structsvm.support.progress import share, stage
 
 BOOSTING = {"max_leaf_nodes": 16, "max_features": 0.2, "early_stopping": False}
@@ -119,6 +121,15 @@ class FrameModel:
     step: int = 1
     """One sample of so many is looked at, and stands for those about it."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is remembered only to save time."""
+        return without_remembered(self, vars(self))
+
+    @cached_property
+    def kind(self) -> str:
+        """What its features are, which may be those of others."""
+        return repr(self.features)
+
     @property
     def reach(self) -> Reach:
         """Of the samples that are looked at, and of those that they stand for."""
@@ -183,11 +194,11 @@ def mean_probabilities(models: Sequence[FrameModel], Xs: Recordings, owner: str)
     """The weighted mean of what models say of all states at each sample, (T_i, C) each."""
     computed: dict[str, list[Floats]] = {}
     means = []
-    for model in models:
-        kind = repr(model.features)
-        if not model.features.learns and kind not in computed:  # alike in all of its kind
-            computed[kind] = model.features.transform(Xs)
-        means.append(model.probabilities(Xs, owner, computed.get(kind)))
+    with _threads_for(Xs[0]) if len(Xs) == 1 else nullcontext():  # once for all of them
+        for model in models:
+            if not model.features.learns and model.kind not in computed:  # alike in all of its kind
+                computed[model.kind] = model.features.transform(Xs)
+            means.append(model.probabilities(Xs, owner, computed.get(model.kind)))
     weights = [model.weight for model in models]
     return [np.average(of_one, axis=0, weights=weights) for of_one in zip(*means, strict=True)]
 

@@ -1,3 +1,4 @@
+from structsvm.learner.change_tracker import Change as Change
 from structsvm.learner.learned import Learned as Learned
 from structsvm.learner.learner import Learner as Learner
 from structsvm.learner.menu import Menu as Menu
@@ -7,6 +8,5 @@ from structsvm.learner.score_decoder import ScoreDecoder as ScoreDecoder
 from structsvm.learner.stages import AsMeasured as AsMeasured
 from structsvm.learner.stages import Stage as Stage
 from structsvm.learner.state_segmenter import StateSegmenter as StateSegmenter
-from structsvm.learner.stream import Change as Change
 from structsvm.learner.stream import Stream as Stream
 from structsvm.learner.training_set import TrainingSet as TrainingSet

@@ -99,8 +99,9 @@ class GivenScores(Stage):
         rest = self.columns == REST
         probabilities = []
         for i, X in enumerate(Xs):
-            p = np.where(rest, 0.0, X[:, self.columns])
-            if (p < 0).any():
+            p = X[:, self.columns]
+            p[:, rest] = 0.0
+            if p.min(initial=0.0) < 0:
                 t, c = (int(place[0]) for place in np.nonzero(p < 0))
                 raise DataError(
                     nth("recording", i)
@@ -108,7 +109,8 @@ class GivenScores(Stage):
                     "and scores are probabilities: of logarithms give the exponential, of other "
                     "scores of a classifier their softmax"
                 )
-            p[:, rest] = np.maximum(1.0 - p.sum(axis=1, keepdims=True), 0.0)
+            if rest.any():
+                p[:, rest] = np.maximum(1.0 - p.sum(axis=1, keepdims=True), 0.0)
             probabilities.append(p)
         return probabilities
 

@@ -82,5 +82,19 @@ def most_excess(learner: Fitted, level: float | None, guaranteed: bool) -> float
     return rates.levels.guaranteed(level) if guaranteed else rates.levels.about(level)
 
 
+def alarm_margin(learner: Fitted, every: int | None, tolerance: int | None) -> float:
+    """The margin of which a stream has about one false change in so many samples; 0 for any."""
+    if every is None:
+        return 0.0
+    rates = _rates_of(learner)
+    if rates is None or rates.alarms is None or tolerance_of(learner, tolerance) != rates.tolerance:
+        raise SettingsError(
+            "false_alarm_every needs recordings that were held out and segmented as they arrive, "
+            "with the same tolerance: set learner.margin_rates_ = margin_rates(learner, Xs, ys) "
+            "first, or fit with --rates"
+        )
+    return rates.alarms.margin(every) * float(learner.model_.unit)
+
+
 def _rates_of(learner: Fitted) -> MarginRates | None:
     return getattr(learner, "margin_rates_", None)

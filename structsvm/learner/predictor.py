@@ -12,7 +12,7 @@ from structsvm.data.instance import Instance
 from structsvm.data.per_instance import Counts
 from structsvm.errors import SettingsError
 from structsvm.learner.form import Form
-from structsvm.learner.margin_tables import margin_tables, most_excess
+from structsvm.learner.margin_tables import alarm_margin, margin_tables, most_excess
 from structsvm.learner.preparing import encode_prepared, prepared
 from structsvm.learner.rules import Rules
 from structsvm.learner.segments import named_as_seen, segment_table
@@ -174,7 +174,13 @@ class Predictor:
             [segment_table(one, x, states, times, more) for (one, more), x, times in rows]
         )
 
-    def stream(self, *, tolerance: int | None = None, max_candidates: int = 256) -> Stream:
+    def stream(
+        self,
+        *,
+        tolerance: int | None = None,
+        max_candidates: int = 256,
+        false_alarm_every: int | None = None,
+    ) -> Stream:
         """Segment a recording that has not ended, as its samples come.
 
         Parameters
@@ -186,6 +192,10 @@ class Predictor:
         max_candidates : int
             Segments that may be running in a metric; where there are more, the older ones are
             thinned, and what is found is no longer exact. Of states no number is needed.
+        false_alarm_every : int, optional
+            Tell a change once its margin is so large that of those told about one in so many
+            samples is false, such as 36,000 for one an hour at 10 Hz; all changes by default. It
+            needs ``margin_rates_`` (:func:`structsvm.margin_rates`).
 
         Returns
         -------
@@ -196,13 +206,15 @@ class Predictor:
         ------
         SettingsError
             If the method finds segments in whole recordings alone, or its features or their scale
-            depend on the whole recording; with the settings that do not.
+            depend on the whole recording; with the settings that do not. If no recordings were held
+            out to count false alarms, or fewer samples than that.
         """
         from structsvm.learner.stream import Stream  # loads numba
 
         check_is_fitted(self)
         refuse_no_segments(self.problem_)
-        return Stream(self, tolerance, max_candidates)
+        least = alarm_margin(self, false_alarm_every, tolerance)
+        return Stream(self, tolerance, max_candidates, least)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean agreement with the labels, for model selection; larger is better.

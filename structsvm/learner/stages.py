@@ -76,17 +76,19 @@ class Stage(ABC):
         """Samples that are looked at together, counted from the first one."""
         return 1
 
-    @property
-    @hook
-    def online(self) -> Stage:
-        """The same for samples as they come, without what only names their segments."""
-        return self
-
     @hook
     def __call__(self, instances: Sequence[Instance]) -> list[Instance]:
         """Instances as the model sees them."""
         made = self.with_features(instances)
         return list(made if self.step is None else apply_to_instances(made, self.step))
+
+    def online(self, X: Floats) -> Instance:
+        """Rows of one recording in memory as the model sees them, (T, P), without any worker.
+
+        What only names segments is left out.
+        """
+        found = self.with_features([Instance(X)])[0]
+        return found if self.step is None else replace(found, data=self.step(found.X))
 
 
 @dataclass(frozen=True)
@@ -161,10 +163,6 @@ class Inputs(Stage):
     @property
     def step(self) -> Step:
         return self.standardizer
-
-    @property
-    def online(self) -> Inputs:
-        return replace(self, scores=None)
 
     @property
     def reach(self) -> Reach:

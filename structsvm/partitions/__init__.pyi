@@ -12,6 +12,7 @@ from structsvm.partitions.losses import hausdorff as hausdorff
 from structsvm.partitions.losses import margin_f1 as margin_f1
 from structsvm.partitions.losses import partition_loss as partition_loss
 from structsvm.partitions.losses import rand_index as rand_index
+from structsvm.partitions.margins import FalseAlarms as FalseAlarms
 from structsvm.partitions.margins import MarginRates as MarginRates
 from structsvm.partitions.metric import Metric as Metric
 from structsvm.partitions.model import Found as Found

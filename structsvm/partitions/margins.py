@@ -11,13 +11,14 @@ since the best segmentation without t then usually has a boundary right beside i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from structsvm.errors import DataError, OracleError
+from structsvm.errors import DataError, OracleError, SettingsError
+from structsvm.messages import parameter
 from structsvm.partitions.change_levels import ChangeLevels
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -25,6 +26,7 @@ from structsvm.partitions.oracle import warn_of_rounding
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats
+from structsvm.support.checks import refuse_below
 from structsvm.support.contract import is_replaced
 
 SMALLEST = 1e-6
@@ -90,6 +92,59 @@ def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> 
     return np.asarray((np.abs(at[:, None] - true) <= tolerance).any(axis=1))
 
 
+@dataclass(frozen=True, eq=False)
+class FalseAlarms:
+    """False changes of recordings that were held out, as they arrived.
+
+    The margin of a change rises while samples arrive, and its place may move. An alarm at a margin
+    is where it first is as large.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import FalseAlarms
+    >>> spans = np.array([[0.0, 0.5], [0.0, 4.0], [0.5, 1.0], [0.0, 2.0]])
+    >>> FalseAlarms(spans, n_samples=600).margin(every=300)
+    1.5
+    """
+
+    spans: Floats
+    """A threshold above the first and up to the second gives a false alarm, (n, 2)."""
+    n_samples: int
+    """How many samples these recordings have."""
+
+    @classmethod
+    def of(cls, spans: Sequence[Floats | None], n_samples: int) -> FalseAlarms | None:
+        """Of recordings with so many samples, if all of them could be segmented as they arrive."""
+        known = [one for one in spans if one is not None]
+        return cls(np.concatenate(known), n_samples) if len(known) == len(spans) > 0 else None
+
+    def margin(self, every: int) -> float:
+        """The least margin from which on there is a false alarm in so many samples at most.
+
+        Raises
+        ------
+        SettingsError
+            If there were fewer samples: nobody has seen how often so long a time has none.
+        """
+        refuse_below(1, "false_alarm_every", every)
+        if every > self.n_samples:
+            raise SettingsError(
+                parameter("false_alarm_every", every)
+                + f" is more than the {self.n_samples} samples of the recordings that were held "
+                "out: label more of them, or ask for a false alarm in fewer samples"
+            )
+        margins, where = np.unique(self.spans, return_inverse=True)
+        where = where.reshape(-1, 2)
+        begun = np.bincount(where[:, 0], minlength=margins.size)
+        ended = np.bincount(where[:, 1], minlength=margins.size)
+        n_false = np.cumsum(begun - ended)  # of a threshold between each margin and the next
+        too_many = np.flatnonzero(n_false > self.n_samples // every)
+        if not too_many.size:
+            return 0.0
+        return float(margins[too_many[-1] + 1 :][:2].mean())
+
+
 @dataclass(frozen=True)
 class MarginRates:
     """The rate at which changes of a given margin were right in held-out recordings.
@@ -121,6 +176,8 @@ class MarginRates:
     n_recordings: int
     levels: ChangeLevels | None = None
     """Where the true changes of these recordings were, if they have any."""
+    alarms: FalseAlarms | None = None
+    """What false changes reached in streams of these recordings, if there can be any."""
 
     @classmethod
     def of(
@@ -130,6 +187,7 @@ class MarginRates:
         tolerance: int,
         n_recordings: int,
         levels: ChangeLevels | None = None,
+        alarms: FalseAlarms | None = None,
     ) -> MarginRates:
         """Learn the rates from changes with their margins, and whether they were right, (n,)."""
         n = right.size
@@ -148,7 +206,7 @@ class MarginRates:
                 intercept = model.intercept_[0]
                 slope = model.coef_[0, 0]
         counts = (tolerance, int(n), n_right, n_recordings)
-        return cls(float(intercept), float(slope), *counts, levels)
+        return cls(float(intercept), float(slope), *counts, levels, alarms)
 
     def __call__(self, margins: Any) -> Floats:
         """The share of changes with such margins that are right, (n,)."""

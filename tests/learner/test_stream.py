@@ -1,5 +1,7 @@
 """Streams: what they find in the end, what they say on the way, and what they refuse."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,11 +17,13 @@ from structsvm import (
     SettingsError,
     StateSegmenter,
     load,
+    margin_rates,
     save,
 )
 from structsvm.baselines import FrameClassifier
 from structsvm.errors import DataWarning
 from structsvm.features import Chain, Columns, Lags, MovingStatistics, Rows, StateScores, Union
+from structsvm.partitions import FalseAlarms
 
 NAMES = np.array(["groom", "rear", "rest"])
 
@@ -67,15 +71,18 @@ def learned():
 
     def of(name):
         if name not in kept:
-            samples = [scored(X) for X in Xs] if name in ("decoder", "lengths") else Xs
-            kept[name] = LEARNERS[name].fit(samples, ys)
+            kept[name] = LEARNERS[name].fit(fed(name, Xs), ys)
         return kept[name]
 
     return of
 
 
+def fed(name, samples):
+    return [scored(X) if name in ("decoder", "lengths") else X for X in samples]
+
+
 def new_samples(name):
-    return [scored(X) if name in ("decoder", "lengths") else X for X, _ in NEW]
+    return fed(name, [X for X, _ in NEW])
 
 
 @cases(*LEARNERS)
@@ -152,10 +159,44 @@ def test_what_is_kept_does_not_grow_where_nothing_changes(learned):
     X = np.tile(Xs[0][:1], (500, 1))
     for _ in range(16):
         stream.push(X)
-        kept = stream._kept[0].search
-        sizes.append((len(stream._rows), len(stream._since), len(stream._kept), kept.n_rows))
+        changes = stream._changes
+        n_since = sum(map(len, changes._since))
+        n_rows = changes._kept[0][1].n_rows
+        sizes.append((len(stream._rows), n_since, len(changes._kept), n_rows))
     assert sizes[8:] == [sizes[8]] * 8
     assert stream.ends() == [8000]
+
+
+@cases("metric", "causal", "decoder")
+def test_changes_are_told_as_rarely_as_is_asked(learned, name):
+    learner = copy.copy(learned(name))
+    learner.margin_rates_ = margin_rates(learner, fed(name, Xs), ys, cv=3)
+    n = learner.margin_rates_.alarms.n_samples
+    assert n == sum(map(len, Xs))
+    for X in new_samples(name):
+        told = []
+        for every in (1, n // 20, n):
+            stream = learner.stream(false_alarm_every=every)
+            changes = []
+            for row in X[:, None]:
+                changes += stream.push(row)
+            told.append([one for one in changes if one.final is None and one.withdrawn is None])
+            assert all(change.margin >= stream.least for change in told[-1])
+            assert stream.ends() == learner.predict_breakpoints(X)
+        assert len(told[0]) >= len(told[1]) >= len(told[2])
+    with pytest.raises(SettingsError, match=f"is more than the {n} samples"):
+        learner.stream(false_alarm_every=n + 1)
+    with pytest.raises(SettingsError, match="false_alarm_every needs recordings"):
+        learner.stream(false_alarm_every=n, tolerance=2)
+    with pytest.raises(SettingsError, match="false_alarm_every needs recordings"):
+        learned(name).stream(false_alarm_every=n)
+
+
+def test_a_margin_that_is_reached_as_often_as_is_asked():
+    spans = np.array([[0.0, 3.0], [0.0, 1.0], [1.0, 2.0], [0.0, 7.0], [8.0, 9.0], [8.0, 9.0]])
+    alarms = FalseAlarms(spans, n_samples=1000)
+    assert [alarms.margin(every) for every in (1000, 500, 334, 333)] == [9.0, 2.5, 2.5, 0.0]
+    assert FalseAlarms(spans[:0], n_samples=1000).margin(1000) == 0.0
 
 
 def test_nothing_was_pushed(learned):

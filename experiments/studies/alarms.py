@@ -1,0 +1,254 @@
+"""Alarms at a rate of false ones, as samples arrive: whether new groups keep it, and how late.
+
+One half of the groups is labelled: a method learns from it, and how large the margin of an alarm
+has to be for one false alarm in so many samples, by folds of groups. The other half arrives sample
+by sample, and the other way round. An alarm is false where no labelled change is within
+``TOLERANCE`` samples of the place that it names; a change is found by the first alarm that is right
+about it, and the delay is how many samples after the change it came.
+
+Beside them, if installed, a Bayesian online detector (package changepoint: normal samples of
+unknown mean and covariance, a change as often as in the labelled half), whose alarms are the most
+probable begin of the run and its probability, with a threshold from the labelled half; and the
+streaming form of ClaSP (claspy), of the first principal component, with its own threshold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+
+from experiments._cache import Pieces, seconds_option
+from experiments._report import SHARED, Row, publish
+from experiments.studies.score_decoder import Labelled, sets
+from structsvm import MetricLearner, StateSegmenter, margin_rates
+from structsvm.errors import SettingsError
+from structsvm.features import Lags
+from structsvm.partitions import FalseAlarms
+
+Floats = NDArray[np.float64]
+
+SETS = ("har_spsw", "mocap6", "skab", "digits in turn")
+ASKED = (50, 100, 200, 500, 1000)
+TOLERANCE = 5
+DIMENSIONS = 8
+"""Principal components that the Bayesian detector sees."""
+
+
+class Alarm(NamedTuple):
+    """What a method says after so many samples: a change at a place, and how sure it is."""
+
+    place: int
+    seen: int
+    sure: float
+
+
+Heard = Callable[[Floats], Iterator[Alarm]]
+"""All that a detector says while a recording arrives."""
+
+
+def changes_in(y: Any) -> NDArray[Any]:
+    return np.flatnonzero(y[1:] != y[:-1]) + 1
+
+
+def is_right(alarm: Alarm, changes: NDArray[Any]) -> bool:
+    return bool((np.abs(changes - alarm.place) <= TOLERANCE).any())
+
+
+def first_of_each(alarms: Sequence[Alarm]) -> list[Alarm]:
+    """The first alarm about each place."""
+    found: list[Alarm] = []
+    for alarm in alarms:
+        if all(abs(alarm.place - one.place) > TOLERANCE for one in found):
+            found.append(alarm)
+    return found
+
+
+def judged(alarms: Sequence[Alarm], y: Any) -> dict[str, Any]:
+    """False alarms and samples of a recording, and the delay of each labelled change if found."""
+    changes = changes_in(y)
+    heard = first_of_each(alarms)
+    delays = []
+    for t in changes.tolist():
+        right = [one.seen - t for one in alarms if abs(one.place - t) <= TOLERANCE]
+        delays.append(min(right) if right else None)
+    false = sum(not is_right(one, changes) for one in heard)
+    return {"false": false, "samples": len(y), "delays": delays}
+
+
+# ---- ours
+
+
+def of_stream(learner: Any, every: int, X: Floats) -> list[Alarm]:
+    stream = learner.stream(tolerance=TOLERANCE, false_alarm_every=every)
+    told = []
+    for row in X[:, None]:
+        told += [one for one in stream.push(row) if one.withdrawn is None]
+    return [Alarm(one.place, one.seen, one.margin or 0.0) for one in told]
+
+
+METHODS: Mapping[str, Callable[[], Any]] = {
+    "states (linear)": lambda: StateSegmenter(["lda"], Lags([-4, -2, 0]), standardize="training"),
+    "metric (OLDA)": lambda: MetricLearner(metric="olda", standardize="training", random_state=0),
+}
+
+
+def learned(make: Callable[[], Any], given: Labelled, which: Sequence[int]) -> dict[int, Any]:
+    """For each rate, what hears alarms at it, as learned from some recordings."""
+    Xs, ys, groups = given.raw_at(which)
+    learner = make().fit(Xs, ys, groups=groups)
+    learner.margin_rates_ = margin_rates(learner, Xs, ys, groups=groups, tolerance=TOLERANCE)
+    heard = {}
+    for every in ASKED:
+        with suppress(SettingsError):  # fewer samples than that
+            learner.stream(tolerance=TOLERANCE, false_alarm_every=every)
+            heard[every] = partial(of_stream, learner, every)
+    return heard
+
+
+# ---- others
+
+
+def scaled(Xs: Sequence[Floats], n_components: int) -> Callable[[Floats], Floats]:
+    """Principal components of samples with the scale of some recordings."""
+    rows = np.vstack(Xs)
+    center = rows.mean(axis=0)
+    scale = rows.std(axis=0) + 1e-9
+    n_components = min(n_components, rows.shape[1])
+    components = PCA(n_components, whiten=True).fit((rows - center) / scale)
+    return lambda X: np.asarray(components.transform((X - center) / scale))
+
+
+def bayesian(Xs: Sequence[Floats], ys: Sequence[Any]) -> Heard:
+    import changepoint
+
+    transform = scaled(Xs, DIMENSIONS)
+    length = sum(map(len, ys)) / sum(1 + changes_in(y).size for y in ys)
+
+    def heard(X: Floats) -> Iterator[Alarm]:
+        Z = transform(X)
+        P = Z.shape[1]
+        within = 0.2 * np.eye(P)  # of segments, as a part of the variance of all
+        prior = changepoint.NormalInvWishart(np.zeros(P), 0.2, P + 2, within)
+        detector = changepoint.Bocpd(prior, length)
+        for t, z in enumerate(Z):
+            runs = np.asarray(detector.step(z))  # the probability of each length of the run
+            begin = t + 1 - int(runs.argmax())
+            if begin > TOLERANCE:
+                near = runs[max(t + 1 - begin - TOLERANCE, 0) : t + 2 - begin + TOLERANCE]
+                yield Alarm(begin, t + 1, float(near.sum()))
+
+    return heard
+
+
+def at_threshold(heard: Heard, least: float, X: Floats) -> list[Alarm]:
+    return [alarm for alarm in heard(X) if alarm.sure >= least]
+
+
+def calibrated(given: Labelled, which: Sequence[int]) -> dict[int, Any]:
+    """For each rate, the Bayesian detector with a threshold from some recordings."""
+    Xs, ys, _ = given.raw_at(which)
+    heard = bayesian(Xs, ys)
+    surest = []
+    for X, y in zip(Xs, ys, strict=True):
+        most: dict[int, Alarm] = {}
+        for alarm in heard(X):
+            near = [k for k in most if abs(k - alarm.place) <= TOLERANCE]
+            key = near[0] if near else alarm.place
+            if key not in most or alarm.sure > most[key].sure:
+                most[key] = alarm
+        surest += [one.sure for one in most.values() if not is_right(one, changes_in(y))]
+    alarms = FalseAlarms(np.array(surest), sum(map(len, Xs)))
+    rates = [every for every in ASKED if every <= alarms.n_samples]
+    return {every: partial(at_threshold, heard, alarms.margin(every)) for every in rates}
+
+
+def clasp(given: Labelled, which: Sequence[int]) -> dict[int, Any]:
+    """ClaSP with its own threshold."""
+    from claspy.streaming.segmentation import StreamingClaSPSegmentation
+
+    Xs, _, _ = given.raw_at(which)
+    transform = scaled(Xs, 1)
+
+    def heard(X: Floats) -> list[Alarm]:
+        n = len(X)
+        stream = StreamingClaSPSegmentation(n, min(n, max(50, n // 10)), log_cps=True, jump=1)
+        found = []
+        n_known = 0
+        for t, x in enumerate(transform(X)[:, 0]):
+            with suppress(ValueError, IndexError):  # of recordings with few periods
+                stream.update(x)
+            found += [Alarm(int(place), t + 1, 1.0) for place in stream.change_points[n_known:]]
+            n_known = len(stream.change_points)
+        return found
+
+    return {0: heard}
+
+
+# ---- the table
+
+
+def measured(read: Callable[[], Labelled], make: Callable[..., dict[int, Any]]) -> dict[str, Any]:
+    """By rate, what is heard in each recording of the half that was not learned from."""
+    given = read()
+    units = np.unique(given.groups, return_inverse=True)[1]
+    half = np.random.default_rng(0).permutation(units.max() + 1)[units] % 2
+    rows: dict[str, Any] = {}
+    for k in (0, 1):
+        new, truths, _ = given.raw_at(np.flatnonzero(half == k).tolist())
+        for every, heard in make(given, np.flatnonzero(half != k).tolist()).items():
+            found = [judged(list(heard(X)), y) for X, y in zip(new, truths, strict=True)]
+            rows.setdefault(str(every), []).extend(found)
+    return rows
+
+
+def rows_of(name: str, method: str, found: Mapping[str, Any]) -> list[Row]:
+    rows: list[Row] = []
+    for every, recordings in found.items():
+        false = sum(one["false"] for one in recordings)
+        samples = sum(one["samples"] for one in recordings)
+        delays = [delay for one in recordings for delay in one["delays"]]
+        right = [delay for delay in delays if delay is not None]
+        row: dict[str, Any] = {"set": name, "method": method}
+        row["asked: one in"] = int(every) or "own threshold"
+        row["measured: one in"] = round(samples / false) if false else f"none in {samples}"
+        row["false"] = false
+        row["changes found"] = f"{len(right)} of {len(delays)}"
+        row["delay, median"] = float(np.median(right)) if right else None
+        rows.append(row)
+    return rows
+
+
+def main(folder: Path, seconds: float) -> None:
+    warnings.simplefilter("ignore")
+    pieces = Pieces("alarms", seconds)
+    makes: dict[str, Any] = {name: partial(learned, make) for name, make in METHODS.items()}
+    if find_spec("changepoint"):
+        makes["Bayesian online"] = calibrated
+    if find_spec("claspy"):
+        makes["ClaSP, streaming"] = clasp
+    rows: list[Row] = []
+    for name in SETS:
+        for method, make in makes.items():
+            read = sets(folder)[name]
+            found = pieces.get(f"{name}, {method}", partial(measured, read, make))
+            rows += [] if found is None else rows_of(name, method, found)
+    pieces.finish()
+    publish("alarms", rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=SHARED)
+    seconds_option(parser)
+    arguments = parser.parse_args()
+    main(arguments.data, arguments.seconds)
