@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from structsvm.support.lazy import require
 
 FRAMES = {".feather": "read_feather", ".arrow": "read_feather", ".dta": "read_stata"}
 """The function of pandas that reads a kind of file."""
-OTHERS = (*FRAMES, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
+HDF5 = (".h5", ".hdf5")
+OTHERS = (*FRAMES, *HDF5, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
 LARGEST_LOOKED_INTO = 2**28  # bytes of a file that is looked into to say what it holds
 FIRST_OF_HDF5 = b"MATLAB 7.3"
@@ -46,6 +48,8 @@ def _line(path: Path) -> str | None:
     if kind == ".npy" and np.load(path, mmap_mode="r").ndim == 2:
         arrays = f"{path.with_suffix('.npz').name!r}, X=numpy.load({path.name!r})"
         return _python("numpy", f"numpy.savez({arrays})")
+    if kind in HDF5:
+        return _line_of_scores(path)
     if kind != ".mat":
         return None
     with path.open("rb") as file:
@@ -54,6 +58,22 @@ def _line(path: Path) -> str | None:
     frame = _frame_of(path)
     load = f"m = scipy.io.loadmat({path.name!r}, simplify_cells=True)"
     return frame and _python("pandas, scipy.io", f"{load}; {frame}.{saved}")
+
+
+def _line_of_scores(path: Path) -> str | None:
+    """The line for predictions as JABS stores them, each animal a table of its own.
+
+    Each behaviour has the class of each animal at each frame, and how probable that class is.
+    """
+    h5py = import_module("h5py")  # where it is not installed, no line is given
+    with h5py.File(path) as file:
+        behaviours = [name for name, of in file["predictions"].items() if "probabilities" in of]
+        (n_animals, _) = file["predictions"][behaviours[0]]["probabilities"].shape
+    scores = "{k: numpy.where(g['predicted_class'][i] == 1, p[i], 1 - p[i])"
+    scores += " for k, g in f.items() for p in [g['probabilities']]}"
+    to = f"to_csv(f'{path.stem}_{{i}}.csv', index=False)"
+    tables = f"[pandas.DataFrame({scores}).{to} for i in range({n_animals})]"
+    return _python("h5py, numpy, pandas", f"f = h5py.File({path.name!r})['predictions']; {tables}")
 
 
 def _is_table(path: Path) -> bool:

@@ -177,7 +177,7 @@ def _are_values(rows: Sequence[Sequence[str]]) -> bool:
     values = [_number(cell) for cell, _ in numeric]
     steps = [b - a for a, b in pairwise(values)]
     if not steps:
-        return values[0] != round(values[0])
+        return not numeric[0][0].strip().removeprefix("-").isdigit()  # a value is 0.0000
     if min(steps) <= 0:
         return True
     is_even = max(steps) <= COUNTING_STEPS * min(steps)

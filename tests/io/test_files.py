@@ -2,6 +2,7 @@
 
 import warnings
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -526,6 +527,23 @@ class TestKindsThatAreConverted:
         np.testing.assert_array_equal(found.X, X[:, :2])
         assert found.y.tolist() == Y.tolist()
 
+    @cases(1, 3)
+    def test_predictions_of_jabs(self, tmp_path, n_animals):
+        """The probability of the class that is predicted, of each animal and behaviour."""
+        rng = np.random.default_rng(0)
+        wanted = rng.random((2, n_animals, 40))
+        with h5py.File(tmp_path / "one.h5", "w") as file:
+            for name, p in zip(("Groom", "Walk"), wanted, strict=True):
+                of = file.create_group(f"predictions/{name}")
+                of["predicted_class"] = (p > 0.5).astype(np.int8)
+                of["probabilities"] = np.maximum(p, 1 - p)
+        line = complaint(tmp_path / "one.h5").partition('python -c "')[2].partition('"')[0]
+        python("-c", line, cwd=tmp_path)
+        for i in range(n_animals):
+            one = read_recording(tmp_path / f"one_{i}.csv", need_labels=False)
+            assert one.features == ("Groom", "Walk")
+            np.testing.assert_allclose(one.X, wanted[:, i].T)
+
     def test_arrays_and_frames(self, tmp_path):
         np.save(tmp_path / "one.npy", X)
         made = run_line(complaint(tmp_path / "one.npy"), tmp_path)
@@ -543,6 +561,7 @@ class TestKindsThatAreConverted:
         ("one.mat", b"MATLAB 5.0 MAT-file, cut off", None),
         ("one.edf", bytes(range(256)), None),
         ("one.npy", b"\x93NUMPY and no more", None),
+        ("one.h5", b"\x89HDF\r\n\x1a\n and no more", None),
         ("one.xls", b"\xd0\xcf\x11\xe0" * 9, None),
     )
     def test_a_line_is_given_only_where_it_works(self, tmp_path, name, content, advice):

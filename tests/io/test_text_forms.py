@@ -24,6 +24,19 @@ def table(sign=str, end=""):
     return "label,x\n" + "".join(f"{name},{sign(value)}{end}\n" for value, name in ROWS)
 
 
+@cases("0.0000", "1.0000", "0.3000", "-2.0")
+def test_one_value_a_line_has_no_header(tmp_path, first):
+    """As the .frame files of NeMo: the first of them was taken for a name."""
+    path = put(tmp_path, "\n".join([first, *["0.2500", "0.7500"] * 10]), "one.frame")
+    with pytest.warns(DataWarning, match="no header"):
+        assert read_recording(path, need_labels=False).X[:2].ravel().tolist() == [
+            float(first),
+            0.25,
+        ]
+    named = put(tmp_path, "\n".join(["0", *["0.2500", "0.7500"] * 10]), "two.csv")
+    assert read_recording(named, need_labels=False).X.shape == (20, 1)
+
+
 class TestEncodings:
     @cases(*OTHERS)
     def test_lines_in_another_encoding_are_told_and_read(self, tmp_path, others):
