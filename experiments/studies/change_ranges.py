@@ -70,18 +70,35 @@ def measured(read: Callable[[], Labelled], make: Callable[[], Any]) -> dict[str,
                     found = covered(learner, new, truths, **asked)
                 except SettingsError:  # too few groups
                     continue
-                pairs = zip(units[half == k].tolist(), found, strict=True)
+                pairs = zip(given.groups[half == k].astype(str).tolist(), found, strict=True)
                 inside.setdefault(f"{level} {guaranteed}", []).extend([u, *f] for u, f in pairs)
     return inside
+
+
+def changes_of_groups(found: Sequence[Any]) -> dict[str, list[bool]]:
+    """Whether the true changes of each group are in ranges."""
+    of_groups: dict[str, list[bool]] = {}
+    for group, held, _ in found:
+        of_groups.setdefault(group, []).extend(held)
+    return of_groups
+
+
+def rows_of_groups(name: str, method: str, inside: Mapping[str, Sequence[Any]]) -> list[Row]:
+    """A row for each group, with the share of its changes that ranges of each level hold."""
+    rows: dict[str, dict[str, Any]] = {}
+    for level in LEVELS:
+        for group, held in changes_of_groups(inside.get(f"{level} False", ())).items():
+            row = rows.setdefault(group, {"set": name, "method": method, "group": group})
+            row["true changes"] = len(held)
+            row[f"in ranges of {level}"] = float(np.mean(held)) if held else None
+    return list(rows.values())
 
 
 def rows_of(name: str, method: str, inside: Mapping[str, Sequence[Any]]) -> list[Row]:
     rows: list[Row] = []
     for key, found in inside.items():
         level, guaranteed = key.split()
-        of_groups: dict[int, list[bool]] = {}
-        for unit, held, _ in found:
-            of_groups.setdefault(unit, []).extend(held)
+        of_groups = changes_of_groups(found)
         shares = [float(np.mean(held)) for held in of_groups.values() if held]
         changes = np.concatenate(list(of_groups.values()))
         row: dict[str, Any] = {"set": name, "method": method, "level": float(level)}
@@ -97,14 +114,17 @@ def main(folder: Path, seconds: float) -> None:
     warnings.simplefilter("ignore")
     pieces = Pieces("change_ranges", seconds)
     rows: list[Row] = []
+    of_groups: list[Row] = []
     for name, read in sets(folder).items():
         if np.unique(read().groups).size < 2 * FEWEST_GROUPS:
             continue
         for method, make in METHODS.items():
             found = pieces.get(f"{name}, {method}", partial(measured, read, make))
             rows += [] if found is None else rows_of(name, method, found)
+            of_groups += [] if found is None else rows_of_groups(name, method, found)
     pieces.finish()
     publish("change_ranges", rows)
+    publish("change_ranges_by_group", of_groups)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class ChangeLevels:
     >>> import numpy as np
     >>> from structsvm.partitions import ChangeLevels
     >>> levels = ChangeLevels(np.array([0.0, 0.1, 0.4, 0.2]), np.array([0, 0, 1, 1]))
-    >>> levels.about(0.75), levels.guaranteed(0.6)
+    >>> levels.about(0.6), levels.guaranteed(0.6)
     (0.2, 0.4)
     """
 
@@ -61,9 +61,13 @@ class ChangeLevels:
         return int(self.groups.max()) + 1
 
     def about(self, level: float) -> float:
-        """The excess that so large a share of the true changes had at most."""
-        weights = np.full(self.excess.size, 1.0 / self.excess.size)
-        return self._reached(read_level(level), weights)
+        """The excess that so large a share of the true changes had at most, and of one to come.
+
+        Of n changes and another one, each is the largest as often: that one counts as above all.
+        Where n are too few for the level, it is the largest of them.
+        """
+        n = self.excess.size
+        return self._reached(min(read_level(level), n / (n + 1)), np.full(n, 1.0 / (n + 1)))
 
     def guaranteed(self, level: float) -> float:
         """The same for recordings of groups that nobody has seen.

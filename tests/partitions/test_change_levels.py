@@ -14,7 +14,16 @@ LEVELS = ChangeLevels(np.arange(10.0), np.repeat([0, 1], [9, 1]))
 
 
 def test_about_is_the_share_of_all_changes():
-    assert [LEVELS.about(level) for level in (0.05, 0.1, 0.5, 0.91, 0.999)] == [0, 0, 4, 9, 9]
+    assert [LEVELS.about(level) for level in (0.05, 0.1, 0.5, 0.91, 0.999)] == [0, 1, 5, 9, 9]
+
+
+@pytest.mark.parametrize(("n", "level"), [(4, 0.8), (10, 0.9), (30, 0.5)])
+def test_one_more_change_is_below_as_often_as_is_asked(n, level):
+    """Of ten changes, the ninth is above another one of them with probability 9 / 11 alone."""
+    rng = np.random.default_rng(0)
+    drawn = rng.exponential(size=(4000, n + 1))
+    below = [one[-1] <= ChangeLevels.of([one[:-1]], [0]).about(level) for one in drawn]
+    assert level - 0.02 <= np.mean(below) <= level + 1 / (n + 1) + 0.02
 
 
 def test_what_is_guaranteed_counts_groups_alike():
