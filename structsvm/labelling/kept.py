@@ -75,7 +75,9 @@ class KeptLabels:
 
     def change(self, segments: Mapping[str, Any]) -> None:
         """Replace the segments of some recordings, in one step."""
-        self.keep({"labels": {name: self._checked(name, some) for name, some in segments.items()}})
+        labels = {name: self._checked(name, some) for name, some in segments.items()}
+        if any(some != self.segments[name] for name, some in labels.items()):
+            self.keep({"labels": labels})
 
     def step(self, by: int) -> None:
         """Undo, -1, or redo, 1."""

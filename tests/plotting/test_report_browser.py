@@ -1,14 +1,12 @@
 """In a real browser a report renders, filters, zooms, obeys the keyboard; figures of the site."""
 
-import shutil
-from contextlib import contextmanager
 from copy import copy
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from browsers import chromium, contrasts, luminance, screen_of
 from recording_cases import changes
-from selenium import webdriver
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -28,29 +26,12 @@ TRAIN, TEST = (
 )
 XS, YS = arrays_and_labels(TEST)
 NAMES = [f"walk {k}" for k in range(5)] + ["<b>tea & 'cake'</b><script>alert(1)</script>"]
-PROGRAMS = {
-    "browser": ("chromium", "chromium-browser", "google-chrome"),
-    "driver": ("chromedriver",),
-}
 
 
 @pytest.fixture(scope="module")
 def browser():
-    """Return a headless Chromium, which `make test` installs where it may."""
-    found = {
-        what: next((path for name in names if (path := shutil.which(name))), None)
-        for what, names in PROGRAMS.items()
-    }
-    if None in found.values():
-        pytest.skip("no Chromium with its driver: sudo apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = found["browser"]
-    for argument in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "window-size=1200,900"):
-        options.add_argument(f"--{argument}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(found["driver"]))
-    yield driver
-    driver.quit()
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
@@ -216,25 +197,10 @@ def test_the_keyboard_goes_through_recordings(page):
     assert by_id(page, "filter").get_attribute("value") == "n"
 
 
-def luminance(color: str) -> float:
-    parts = [int(color.lstrip("#")[i : i + 2], 16) / 255 for i in (0, 2, 4)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark_are_legible(page, scheme):
-    wanted = [{"name": "prefers-color-scheme", "value": scheme}]
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
-    names = ["paper", "ink", "soft", "learned", "untrained", "rca", "pca", "yes", "no", "open"]
-    script = (
-        "const style = getComputedStyle(document.documentElement);"
-        "return arguments[0].map(name => style.getPropertyValue('--' + name))"
-    )
-    paper, *inks = (luminance(value) for value in page.execute_script(script, names))
-    assert (paper > 0.5) == (scheme == "light")
-    for name, ink in zip(names[1:], inks, strict=True):
-        contrast = (max(paper, ink) + 0.05) / (min(paper, ink) + 0.05)
+    names = ["ink", "soft", "learned", "untrained", "rca", "pca", "yes", "no", "open"]
+    for name, contrast in contrasts(page, scheme, names).items():
         assert contrast >= (3.0 if name == "untrained" else 4.5), (name, contrast)
 
 
@@ -355,16 +321,6 @@ def test_the_confusion_of_states_is_shown_for_each_metric(named):
     assert rows["turn"][0] == "56"
     Select(by_id(named, "confusion-of")).select_by_visible_text("untrained")
     assert "Accuracy over all of them: 0." in by_id(named, "confusion-words").text
-
-
-@contextmanager
-def screen_of(browser, width, height, mobile=False):
-    screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    try:
-        yield browser
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import { follow, openMedia, play } from "./media.js";
 import { follow as followNews } from "./net.js";
 import {
-  acceptAbove, acceptNear, acceptRecording, acceptStretch, atRandom, beginOrEnd, drop, fetchEdge, forget, go, label, labels, learn, learned,
+  acceptAbove, acceptNear, acceptRecording, acceptStretch, atRandom, beginOrEnd, drop, fetchEdge, forget, go, isLearning, label, labels, learn, learned,
   nameIt, nothing, open, page, pan, recording, remember, show, smallestMargin, step, takeFound, undo, zoom,
 } from "./page.js";
 import { channels, draw, drawCurve, drawLegend, drawTable, listenToPointer } from "./view.js";
@@ -137,10 +137,7 @@ function hear(news) {
   }
   if (news.learned || news.judged) learned(news);
   if (news.failed) tell(news.failed, true);
-  if ("ended" in news) {
-    page.learning = false;
-    redraw();
-  }
+  if ("ended" in news) isLearning(false);
 }
 
 Object.assign(page, { redraw, tell });

@@ -25,7 +25,11 @@ export function openMedia() {
   media = make(kind.startsWith("audio") ? "audio" : "video", { controls: "", preload: "metadata", src: `media/${page.current}` });
   const input = make("input", { type: "number", step: "0.1", value: String(offset), "aria-label": "Seconds by which it begins before the recording" });
   input.addEventListener("change", () => { offset = Number(input.value) || 0; follow(); });
-  media.addEventListener("error", () => page.tell("The browser cannot play the file beside this recording; labelling goes on without it."));
+  media.addEventListener("error", () => {
+    media = null;
+    room.replaceChildren();
+    page.tell("The browser cannot play the sound or film of this recording: it is labelled without.");
+  });
   media.addEventListener("play", () => requestAnimationFrame(lead));
   media.addEventListener("seeked", () => { if (Math.abs(seconds(page.cursor) + offset - media.currentTime) > 0.2) lead(); });
   room.append(media, make("label", {}, "It begins ", input, " s before the recording."));

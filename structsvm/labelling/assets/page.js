@@ -228,10 +228,16 @@ export function atRandom() {
 // ---- learning
 
 export function learn() {
-  post(page.learning ? "stop" : "learn").then(() => {
-    page.learning = !page.learning;
-    page.redraw();
-  }).catch((error) => page.tell(error.message, true));
+  post(page.learning ? "stop" : "learn").catch((error) => {
+    isLearning(false);
+    page.tell(error.message, true);
+  });
+  isLearning(true);  // until the server says that it has ended, which stopping takes a moment for
+}
+
+export function isLearning(is) {
+  page.learning = is;
+  page.redraw();
 }
 
 function changesOf(all) {
