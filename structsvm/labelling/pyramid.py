@@ -30,7 +30,7 @@ class Pyramid:
         block = COARSER**level
         first = start // block
         low, high = (both[columns, first : -(-end // block)] for both in self.levels[level])
-        size = max(low.shape[1] // n_bins, 1)
+        size = max(-(-low.shape[1] // n_bins), 1)
         low, high = _joined(low, high, size)
         about = {"from": first * block, "to": (first + low.shape[1] * size) * block}
         traces = []
