@@ -222,14 +222,7 @@ def without_counting(instances: Sequence[Any], features: Sequence[Any] | None) -
             refuse_repeated(list(map(str, own)))
     if not instances or names[0] is None or any(other != names[0] for other in names[1:]):
         return instances
-    named = set() if features is None else {str(name) for name in features}
-    fewest = FEWEST_THAT_RISE if features is None else 2
-    counting = []
-    for j, name in enumerate(names[0]):
-        columns = [] if str(name) in named else [_numbers(x, j, name) for x in instances]
-        steps = [np.diff(column) for column in columns if len(column) >= fewest]
-        if steps and all((one > 0).all() and _are_even(one) for one in steps):
-            counting.append(name)
+    counting = columns_that_count(instances, features)
     if not counting or len(counting) == len(names[0]):
         return instances
     if features is None:
@@ -244,6 +237,21 @@ def without_counting(instances: Sequence[Any], features: Sequence[Any] | None) -
         )
     left = [name for name in names[0] if name not in counting]
     return [x.choosing(left) if is_recording(x) else x[left] for x in instances]
+
+
+def columns_that_count(
+    instances: Sequence[Any], features: Sequence[Any] | None = None
+) -> list[Any]:
+    """Columns that rise by even steps in all instances; where features are known, but for these."""
+    named = set() if features is None else {str(name) for name in features}
+    fewest = FEWEST_THAT_RISE if features is None else 2
+    counting = []
+    for j, name in enumerate(names_of(instances[0]) or ()):
+        columns = [] if str(name) in named else [_numbers(x, j, name) for x in instances]
+        steps = [np.diff(column) for column in columns if len(column) >= fewest]
+        if steps and all((one > 0).all() and _are_even(one) for one in steps):
+            counting.append(name)
+    return counting
 
 
 def _numbers(x: Any, j: int, name: Any) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.labels import missing_labels
+from structsvm.data.rows import columns_that_count
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, about, warn
 from structsvm.io.boundaries import Boundaries, Span, Stretch
@@ -77,6 +78,14 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
         raise DataError("its labels are in seconds, and it has no times: " + ways)
     ends = [axis.value(at) for at in chain.from_iterable((row.start, row.end) for row in rows)]
     if any(at % 1 for at in ends if at < np.inf):
+        if counting := columns_that_count([recording]):
+            raise DataError(
+                f"its labels are no whole numbers of samples, and its column {counting[0]!r} rises "
+                "as times do: name it, "
+                + parameter("time_column", counting[0])
+                + ", or leave it out, "
+                + parameter("ignore", counting[0])
+            )
         warn(
             f"{recording.name}: it has no times, so that labels count samples and are rounded up "
             "to whole ones: if they are in seconds, " + ways

@@ -321,6 +321,15 @@ class TestChanges:
         with pytest.warns(DataWarning, match="it has no times, so that labels count samples"):
             with_labels([recording("show", 5, time=False)], table)
 
+    @pytest.mark.parametrize("text", ["change\n3.5\n", "start,end,label\n0,3.5,a\n3.5,6,b\n"])
+    @pytest.mark.parametrize("column", ["time", "clock", "row"])
+    def test_seconds_beside_a_column_that_is_left_unnamed_are_refused(self, tmp_path, column, text):
+        table = written(tmp_path / "show.csv", text)
+        X = np.column_stack([0.5 * np.arange(12.0), np.zeros(12)])
+        show = Recording("show", X, None, (column, "x"))
+        with pytest.raises(DataError, match=rf"its column '{column}' rises.*time_column='{column}"):
+            with_labels([show], table)
+
     @pytest.mark.parametrize(("time", "where"), [("8", "after the end, 8"), ("0", "before the")])
     def test_a_change_outside_is_refused(self, tmp_path, time, where):
         table = written(tmp_path / "show.csv", f"change\n2\n{time}\n")
