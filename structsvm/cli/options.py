@@ -28,7 +28,7 @@ CONTEXT_OF_IMAGES = {"columns": "Columns", "regions": "RegionScores"}
 """Classes of :mod:`structsvm.features`, by name so that help appears at once."""
 
 METHODS = (
-    *("metric", "states", "states-quick", "states-training", "decoder"),
+    *("metric", "states", "states-quick", "decoder"),
     *("untrained", "pca", "rca", "lda", "olda", "grid"),
     *("largest-score", "smoothed-scores", "frame-lda", "frame-logistic", "frame-boosting"),
     *("boundary-logistic", "boundary-boosting"),

@@ -24,7 +24,6 @@ IN_SENTENCES = {
     "pixel-forest": "a classifier of pixels (random forest)",
     "states": "a segmenter of states",
     "states-quick": "a quick segmenter of states",
-    "states-training": "a segmenter of states, standardised over all recordings",
     "statistics-olda": "OLDA of lags and moving statistics",
     "lags-olda": "OLDA of lags",
     "diagonal-quick": "a diagonal metric that is learned in some seconds",

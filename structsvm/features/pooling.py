@@ -86,3 +86,16 @@ def pooled(
         for i in np.flatnonzero(fold == k).tolist():
             means[i] = np.average([p[i] for p in held_out], axis=0, weights=weights)
     return means, pool_weights(rows, counts)
+
+
+def losses_of_units(
+    means: Sequence[Floats], codes: Sequence[Ints], units: Ints, least: float
+) -> Floats:
+    """The mean of ``-log(p + least)`` of the true states, of each unit with labels."""
+    counts = np.zeros(units.max() + 1)
+    totals = np.zeros(units.max() + 1)
+    for p, code, unit in zip(means, codes, units.tolist(), strict=True):
+        labelled = np.flatnonzero(code != UNKNOWN)
+        counts[unit] += labelled.size
+        totals[unit] -= np.log(p[labelled, code[labelled]] + least).sum()
+    return np.asarray(totals[counts > 0] / counts[counts > 0])

@@ -30,7 +30,6 @@ LEARNERS: Mapping[str, Callable[..., Learner]] = {
     "states": StateSegmenter,
     "decoder": ScoreDecoder,
     "states-quick": partial(StateSegmenter, estimators=QUICK_ESTIMATORS),
-    "states-training": partial(StateSegmenter, standardize="training"),
     **{name: partial(MetricLearner, metric=name) for name in METRICS},
     "frame-lda": partial(FrameClassifier, "lda"),
     "frame-logistic": partial(FrameClassifier, "logistic"),

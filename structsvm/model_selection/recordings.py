@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sklearn.base import clone
-
 from structsvm.data.labels import labels_of_items, unknown_labels
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.components import Components
@@ -20,10 +18,8 @@ from structsvm.learner.names import are_names
 from structsvm.learner.score_decoder import ScoreLearner
 from structsvm.model_selection.named import learner_named
 
-STATES, QUICK_STATES, STATES_AS_TRAINED = "states", "states-quick", "states-training"
-"""Names of segmenters of states: the default; one of classifiers that take some seconds; and one
-whose features are standardised over the training set, which is better where levels tell states
-apart, and worse where people differ."""
+STATES, QUICK_STATES = "states", "states-quick"
+"""Names of segmenters of states: the default, and one of classifiers that take some seconds."""
 
 MANY_COLUMNS = 150
 """Columns above which what answers first sees no context, which is of several times as many."""
@@ -116,14 +112,6 @@ class Recordings(Menu):
             return self._closed_forms()[0]
         return super().first
 
-    def _segmenters(self, default: Method) -> list[Method]:
-        """The segmenter of states, one that is learned sooner, and one that is scaled otherwise."""
-        methods = [default, replace(self._quick_states(), cost=default.cost / 3)]
-        if self.metric["standardize"] == "auto":
-            over_all = clone(default.learner).set_params(standardize="training")
-            methods.append(Method(STATES_AS_TRAINED, over_all, default.cost / 2))
-        return methods
-
     def _quick_states(self) -> Method:
         features = _context(self.features)
         if features is None and self.data.n_features > MANY_COLUMNS:
@@ -159,7 +147,8 @@ class Recordings(Menu):
         fitted = [methods[name] for name in CHOSEN_FROM if name in methods]
         by_name = []
         if STATES in methods and self.question is None:
-            by_name = self._segmenters(methods[STATES])
+            default = methods[STATES]
+            by_name = [default, replace(self._quick_states(), cost=default.cost / 3)]
         others = [m for m in fitted if m.name != STATES]
         if self._has_context:
             few = len(self.data) < FEWEST_SCORED

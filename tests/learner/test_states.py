@@ -270,6 +270,32 @@ def in_order(n, rng, names=ABC):
     return [(names[:, None] == columns) + 0.4 * rng.normal(size=(names.size, 3)) for _ in range(n)]
 
 
+def levels_of(rng, apart):
+    """Return recordings of three of six states each, whose own levels are so far apart."""
+    Xs = []
+    ys = []
+    for _ in range(9):
+        y = np.repeat(rng.permutation(6)[:3], rng.integers(10, 20, 3))
+        Xs.append(apart * rng.normal(size=30) + 2.0 * np.eye(30)[y] + rng.normal(size=(y.size, 30)))
+        ys.append(y)
+    return Xs, ys
+
+
+@pytest.mark.parametrize("estimators", [["lda"], ["kernel", "lda"], ["logistic"]])
+@pytest.mark.parametrize(("apart", "scale"), [(0.0, "training"), (6.0, "both")])
+def test_features_are_scaled_as_tells_more_of_groups_not_seen(estimators, apart, scale):
+    Xs, ys = levels_of(np.random.default_rng(0), apart)
+    found = StateSegmenter(estimators).fit(Xs, ys)
+    assert found.standardize_ == scale
+    same = StateSegmenter(estimators, standardize=scale).fit(Xs, ys)
+    np.testing.assert_array_equal(found.weight_, same.weight_)
+
+
+def test_one_group_says_nothing_for_a_scale(rng):
+    Xs, ys = levels_of(rng, 0.0)
+    assert StateSegmenter(["lda"]).fit(Xs, ys, groups=[0] * len(Xs)).standardize_ == "both"
+
+
 def test_an_order_is_kept_and_demands_its_number_of_segments(rng):
     Xs = in_order(6, rng)
     segmenter = StateSegmenter(["lda"], order=["a", "b", "c"]).fit(Xs, [ABC] * 6)

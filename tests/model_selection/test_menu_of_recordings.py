@@ -23,7 +23,7 @@ BOUNDARIES = ("boundaries-diagonal", "boundaries-olda")
 SCORED = ("scores-boundaries-diagonal", "scores-diagonal", *BOUNDARIES)
 CONTEXT = ("lags-diagonal", "lags-full")
 MOMENTS = "moments-diagonal"
-STATES = ("states", "states-quick", "states-training")
+STATES = ("states", "states-quick")
 OLDA = ("statistics-olda", "lags-olda")
 CLASSIFIERS = [
     *("equal-segments", "frame-lda", "frame-logistic"),

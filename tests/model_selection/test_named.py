@@ -8,7 +8,7 @@ from structsvm.learner.parameters import named_problem
 from structsvm.model_selection.named import LEARNERS, learner_named
 
 OF_RECORDINGS = {
-    "states", "states-quick", "states-training", "olda", "frame-lda", "frame-logistic",
+    "states", "states-quick", "olda", "frame-lda", "frame-logistic",
     "frame-boosting", "boundary-logistic", "boundary-boosting", "equal-segments", "fixed-times",
 }  # fmt: skip
 OF_SCORES = {"decoder", "largest-score", "smoothed-scores"}
@@ -38,7 +38,7 @@ def samples_of(problem):
 def test_a_method_partitions_what_it_suits_and_refuses_everything_else(problem, name):
     learner = learner_named(name, named_problem(problem))
     assert learner.suits(named_problem(problem)) == (name in SUITED[problem])
-    if name in (*OF_SCORES, "states", "states-training") or "boosting" in name:
+    if name in (*OF_SCORES, "states") or "boosting" in name:
         return  # which learn from probabilities, or take seconds
     Xs, ys = samples_of(problem)
     if name not in SUITED[problem]:
