@@ -5,13 +5,14 @@ Garreau, Lajugie, Arlot and Bach, Metric Learning for Temporal Sequence Alignmen
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError
+from structsvm.errors import DataError, about
 from structsvm.partitions import Quality
-from structsvm.problem import Problem, Separation
+from structsvm.problem import CompletableProblem, Separation
 from structsvm.weights import PSD, Nonnegative, WeightSpace, smat, svec
 from structsvm_alignment.warping import deviations, warp
 
@@ -23,13 +24,15 @@ Pair = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
-class Alignment(Problem):
+class Alignment(CompletableProblem):
     """Align two recordings of the same events by dynamic time warping.
 
     A sample is a pair of arrays, (T1, P) and (T2, P). A labelling is a path, an array (L, 2) of the
     indices that belong together, from (0, 0) to (T1 - 1, T2 - 1) by steps (1, 0), (0, 1) and
-    (1, 1). It scores minus the sum of ``<B, (a_i - b_j)(a_i - b_j)^T>`` over its cells. The loss is
-    the area between two paths: how far each cell is from the true path, in its row and column.
+    (1, 1). Of a label, cells may be left out: the others are anchors, of which the cheapest way is
+    taken from each to the next. A path scores minus the sum of ``<B, (a_i - b_j)(a_i - b_j)^T>``
+    over its cells. The loss is the area between two paths: how far each cell is from the true path,
+    in its row and column.
 
     Parameters
     ----------
@@ -43,13 +46,31 @@ class Alignment(Problem):
 
     def sized(self, xs: Sequence[Pair], ys: Sequence[Ints]) -> "Alignment":
         for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
-            check_pair(i, x, y, self.n_features or np.shape(xs[0][0])[1])
+            with about(f"pair {i}"):
+                check_pair(x, y, self.n_features or np.shape(xs[0][0])[1])
         return replace(self, n_features=xs[0][0].shape[1])
 
     def weight_space(self) -> WeightSpace:
         assert self.n_features is not None
         is_full = self.metric == "full"
         return PSD(self.n_features) if is_full else Nonnegative(self.n_features)
+
+    def start(self) -> Floats:
+        """Plain warping, which completes anchors where no path is known in full."""
+        assert self.n_features is not None
+        return svec(np.eye(self.n_features)) if self.metric == "full" else np.ones(self.n_features)
+
+    def is_complete(self, y: Ints) -> bool:
+        return bool(np.diff(y, axis=0).max(initial=0) <= 1)
+
+    def complete(self, w: Floats, x: Pair, y: Ints) -> Ints:
+        check_pair(x, y, self.n_features)
+        costs = self.costs(w, x)
+        path = [y[:1]]
+        for (i, j), (k, l) in pairwise(y.tolist()):
+            between = warp(np.ascontiguousarray(costs[i : k + 1, j : l + 1]))
+            path.append(between[1:] + np.array([i, j]))
+        return np.vstack(path)
 
     def joint_feature(self, x: Pair, y: Ints) -> Floats:
         a, b = x
@@ -80,18 +101,20 @@ class Alignment(Problem):
         return np.maximum(squares, 0.0)
 
 
-def check_pair(i: int, x: Pair, y: Ints, n_features: int) -> None:
-    """Refuse what is no pair of recordings with these features, or no path between their ends."""
+def check_pair(x: Pair, y: Ints, n_features: int | None) -> None:
+    """Refuse what is no pair of recordings with these features, or no path, nor anchors on one."""
     shapes = [np.shape(part) for part in x] if isinstance(x, tuple | list) else []
     if len(shapes) != 2 or any(len(s) != 2 or s[1] != n_features or s[0] < 1 for s in shapes):
         raise DataError(
-            f"pair {i}: a sample is two arrays, (T1, {n_features}) and (T2, {n_features}), got "
+            f"a sample is two arrays, (T1, {n_features}) and (T2, {n_features}), got "
             f"shapes {shapes}"
         )
     last = shapes[0][0] - 1, shapes[1][0] - 1
     y = np.asarray(y)
-    is_path = y.ndim == 2 and y.shape[1:] == (2,) and len(y) and not y[0].any()
-    steps = np.diff(y, axis=0) if is_path else np.zeros((1, 2))
-    is_path = is_path and tuple(y[-1]) == last and np.isin(steps, (0, 1)).all()
+    is_path = y.ndim == 2 and y.shape[1:] == (2,) and len(y) and y.dtype.kind in "iu"
+    steps = np.diff(y.astype(np.int64), axis=0) if is_path else np.zeros((1, 2))
+    is_path = is_path and not y[0].any() and tuple(y[-1]) == last and (steps >= 0).all()
     if not (is_path and steps.any(axis=1).all()):
-        raise DataError(f"pair {i}: a path goes from (0, 0) to {last} by steps of 0 or 1")
+        raise DataError(
+            f"a path goes from (0, 0) to {last}, never back; cells may be left out of it"
+        )

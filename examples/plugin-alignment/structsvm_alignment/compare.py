@@ -1,16 +1,24 @@
 """How well learned metrics align, beside plain warping and weights tuned one by one.
 
-    python -m structsvm_alignment.compare
+    python -m structsvm_alignment.compare [FOLDER]
 
 Pairs are drawn: two recordings of one event at other speeds, of whose ten features three follow the
 event. They are as they are, or mixed by a rotation, and standardised within recordings.
+
+Of a folder, recordings with the most frequent order of states are paired if they are of different
+groups, the names of files up to the first underscore. Their changes are anchors. A third of the
+groups is new.
 """
 
+import sys
 import time
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 
 from structsvm import StructuredSVM
+from structsvm.io import read_recordings
 from structsvm_alignment import Alignment, warp
 
 
@@ -63,16 +71,16 @@ def deviation(problem, w, xs, ys):
     return np.mean([distance(y, problem.predict(w, x)) for x, y in zip(xs, ys, strict=True)])
 
 
-def tuned(problem, xs, ys, steps=(0, 0.1, 0.3, 1.0, 3.0, 10.0)):
+def tuned(problem, xs, ys, steps=(0, 0.1, 0.3, 1.0, 3.0, 10.0), judge=deviation, rounds=2):
     """The weights of single features, one after another, that align the given pairs best."""
     w = np.ones(problem.n_features)
-    best = deviation(problem, w, xs, ys)
-    for _ in range(2):
+    best = judge(problem, w, xs, ys)
+    for _ in range(rounds):
         for k in range(w.size):
             for step in steps:
                 other = w.copy()
                 other[k] = step
-                if other.any() and (found := deviation(problem, other, xs, ys)) < best:
+                if other.any() and (found := judge(problem, other, xs, ys)) < best:
                     best = found
                     w = other
     return w
@@ -95,7 +103,78 @@ def compared(seed, n_pairs, is_mixed, n_tested=30):
     return found
 
 
+# ---- changes of recordings as anchors
+
+
+def states(y):
+    """The order of the states, and where they change."""
+    changes = np.flatnonzero(y[1:] != y[:-1]) + 1
+    return tuple(y[[0, *changes]].tolist()), changes
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9)
+
+
+def paired(rng, recordings, n):
+    """Pairs of recordings of different groups, as they are and standardised, with their anchors."""
+    plain = []
+    scaled = []
+    ys = []
+    while len(ys) < n:
+        a, b = (recordings[i] for i in rng.choice(len(recordings), 2, replace=False))
+        if group(a) == group(b):
+            continue
+        anchors = np.column_stack([states(a.y)[1], states(b.y)[1]])
+        plain.append((a.X, b.X))
+        scaled.append((standardised(a.X), standardised(b.X)))
+        ys.append(np.vstack([[0, 0], anchors, [len(a.y) - 1, len(b.y) - 1]]))
+    return plain, scaled, ys
+
+
+def group(recording):
+    return recording.name.split("_")[0]
+
+
+def missed(problem, w, xs, ys):
+    """How far aligned changes are off, in samples."""
+    away = []
+    for x, y in zip(xs, ys, strict=True):
+        path = problem.predict(w, x)
+        rows = np.bincount(path[:, 0])
+        place = np.bincount(path[:, 0], path[:, 1]) / rows
+        away.append(np.abs(place[y[1:-1, 0]] - y[1:-1, 1]).mean())
+    return np.mean(away)
+
+
+def of_recordings(folder):
+    """How far changes of new groups are off: plain, standardised, tuned and learned."""
+    every = read_recordings(sorted(Path(folder).glob("*.npz")))
+    usual = Counter(states(one.y)[0] for one in every).most_common(1)[0][0]
+    every = [one for one in every if states(one.y)[0] == usual]
+    groups = sorted({group(one) for one in every})
+    known = groups[: 2 * len(groups) // 3]
+    rng = np.random.default_rng(0)
+    plain, scaled, ys = paired(rng, [one for one in every if group(one) not in known], 60)
+    P = plain[0][0].shape[1]
+    single = Alignment(P, "diagonal")
+    off = [missed(single, np.ones(P), xs, ys) for xs in (plain, scaled)]
+    print(f"{len(every)} recordings, plain {off[0]:.2f}, standardised {off[1]:.2f}", flush=True)
+    for n in (5, 20, 60):
+        _, xs, anchors = paired(rng, [one for one in every if group(one) in known], n)
+        w = tuned(single, xs, anchors, (0, 0.1, 0.3, 3.0, 10.0), missed, 1)
+        found = {"tuned": missed(single, w, scaled, ys)}
+        for metric, lam in (("diagonal", 1e-3), ("diagonal", 1e-2), ("full", 1e-2)):
+            svm = StructuredSVM(Alignment(metric=metric), lam=lam).fit(xs, anchors)
+            found[f"{metric} {lam:g}"] = missed(svm.problem_, svm.solution_.w, scaled, ys)
+        words = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
+        print(f"{n} pairs with anchors: {words}", flush=True)
+
+
 def main():
+    if len(sys.argv) > 1:
+        of_recordings(sys.argv[1])
+        return
     for is_mixed in (False, True):
         for n_pairs in (3, 10, 30):
             every = [compared(seed, n_pairs, is_mixed) for seed in range(4)]

@@ -1,5 +1,7 @@
 """The problem keeps its contract, and a metric aligns new pairs better than what is tuned."""
 
+import re
+
 import numpy as np
 import pytest
 from structsvm_alignment import Alignment, deviations, warp
@@ -78,9 +80,39 @@ def test_a_learned_metric_aligns_new_pairs(is_mixed, metric):
     assert ours <= (0.5 if is_mixed else 1.2) * by_hand
 
 
+@pytest.mark.parametrize("metric", ["full", "diagonal"])
+def test_anchors_are_completed_by_the_cheapest_path_through_them(metric):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(4, 2)), rng.normal(size=(5, 2))
+    problem = Alignment(2, metric)
+    w = problem.start()
+    costs = problem.costs(w, x)
+    for anchors in ([[0, 0], [3, 4]], [[0, 0], [1, 3], [3, 4]], [[0, 0], [0, 2], [2, 2], [3, 4]]):
+        anchors = np.array(anchors)
+        assert not problem.is_complete(anchors)
+        found = problem.complete(w, x, anchors)
+        assert problem.is_complete(found)
+        through = [path for path in all_paths(x) if {*map(tuple, anchors)} <= {*map(tuple, path)}]
+        least = min(costs[path[:, 0], path[:, 1]].sum() for path in through)
+        assert costs[found[:, 0], found[:, 1]].sum() == pytest.approx(least)
+        assert {*map(tuple, anchors)} <= {*map(tuple, found)}
+
+
+@pytest.mark.parametrize("n_whole", [0, 3])
+def test_a_metric_is_learned_from_anchors(n_whole):
+    rng = np.random.default_rng(0)
+    xs, ys = drawn(rng, 24, True)
+    known = [y if i < n_whole else y[[*range(0, len(y) - 1, 8), -1]] for i, y in enumerate(ys[:12])]
+    svm = StructuredSVM(Alignment(), lam=1e-3).fit(xs[:12], known)
+    ours = np.mean([distance(y, p) for y, p in zip(ys[12:], svm.predict(xs[12:]), strict=True)])
+    plain = deviation(Alignment(10, "diagonal"), np.ones(10), xs[12:], ys[12:])
+    assert ours <= 0.5 * plain
+
+
 WRONG = {
     "another end": np.array([[0, 0], [1, 1]]),
-    "a jump": np.array([[0, 0], [2, 2]]),
+    "another begin": np.array([[0, 1], [1, 1], [2, 2]]),
+    "no numbers of samples": np.array([[0.0, 0.0], [2.0, 2.0]]),
     "a step back": np.array([[0, 0], [1, 1], [0, 1], [1, 2], [2, 2]]),
     "a cell twice": np.array([[0, 0], [1, 1], [1, 1], [2, 2]]),
     "no path": np.zeros(3),
@@ -88,18 +120,29 @@ WRONG = {
 }
 
 
+def said(error):
+    return str(error) + " ".join(getattr(error, "__notes__", ()))
+
+
 @pytest.mark.parametrize("path", WRONG.values(), ids=WRONG)
 def test_a_wrong_path_is_refused(path):
     x = np.zeros((3, 2)), np.zeros((3, 2))
-    with pytest.raises(DataError, match=r"pair 1: a path goes from \(0, 0\) to \(2, 2\)"):
+    with pytest.raises(DataError, match=r"a path goes from \(0, 0\) to \(2, 2\)") as refused:
         StructuredSVM(Alignment()).fit([x, x], [np.array([[0, 0], [1, 1], [2, 2]]), path])
+    assert re.search(
+        "(pair|instance) 1", str(refused.value) + str(getattr(refused.value, "__notes__", ""))
+    )
 
 
 @pytest.mark.parametrize(
     "x", [np.zeros((3, 2)), (np.zeros((3, 2)),), (np.zeros((3, 2)), np.zeros((3, 1)))]
 )
-def test_what_is_no_pair_is_refused(x):
+@pytest.mark.parametrize("y", [[[0, 0], [1, 1], [2, 2]], [[0, 0], [2, 2]]])
+def test_what_is_no_pair_is_refused(x, y):
     good = np.zeros((3, 2)), np.zeros((3, 2))
-    y = np.array([[0, 0], [1, 1], [2, 2]])
-    with pytest.raises(DataError, match="pair 1: a sample is two arrays"):
-        StructuredSVM(Alignment()).fit([good, x], [y, y])
+    path = np.array([[0, 0], [1, 1], [2, 2]])
+    with pytest.raises(DataError, match="is two arrays") as refused:
+        StructuredSVM(Alignment()).fit([good, x], [path, np.array(y)])
+    assert re.search(
+        "(pair|instance) 1", str(refused.value) + str(getattr(refused.value, "__notes__", ""))
+    )
