@@ -54,7 +54,7 @@ class Alarm(NamedTuple):
     sure: float
 
 
-Heard = Callable[[Floats], Iterator[Alarm]]
+Heard = Callable[[Floats], list[Alarm]]
 """All that a detector says while a recording arrives."""
 
 
@@ -139,8 +139,14 @@ def bayesian(Xs: Sequence[Floats], ys: Sequence[Any]) -> Heard:
     transform = scaled(Xs, DIMENSIONS)
     length = sum(map(len, ys)) / sum(1 + changes_in(y).size for y in ys)
 
-    def heard(X: Floats) -> Iterator[Alarm]:
-        Z = transform(X)
+    said: dict[int, list[Alarm]] = {}
+
+    def heard(X: Floats) -> list[Alarm]:
+        if id(X) not in said:  # alike at every threshold
+            said[id(X)] = list(alarms(transform(X)))
+        return said[id(X)]
+
+    def alarms(Z: Floats) -> Iterator[Alarm]:
         P = Z.shape[1]
         within = 0.2 * np.eye(P)  # of segments, as a part of the variance of all
         prior = changepoint.NormalInvWishart(np.zeros(P), 0.2, P + 2, within)
@@ -211,7 +217,7 @@ def measured(read: Callable[[], Labelled], make: Callable[..., dict[int, Any]]) 
     for k in (0, 1):
         new, truths, _ = given.raw_at(np.flatnonzero(half == k).tolist())
         for every, heard in make(given, np.flatnonzero(half != k).tolist()).items():
-            found = [judged(list(heard(X)), y) for X, y in zip(new, truths, strict=True)]
+            found = [judged(heard(X), y) for X, y in zip(new, truths, strict=True)]
             rows.setdefault(str(every), []).extend(found)
     return rows
 
