@@ -29,9 +29,10 @@ class Pyramid:
         level = min(level, len(self.levels) - 1)
         block = COARSER**level
         first = start // block
-        low, high = (both[columns, first : -(-end // block)] for both in self.levels[level])
-        size = max(-(-low.shape[1] // n_bins), 1)
-        low, high = _joined(low, high, size)
+        n = -(-end // block) - first
+        size = -(-n // n_bins)
+        last = first + -(-n // size) * size  # whole bins, also where the last one is not all shown
+        low, high = _joined(*(both[columns, first:last] for both in self.levels[level]), size)
         about = {"from": first * block, "to": (first + low.shape[1] * size) * block}
         traces = []
         limits = np.nan_to_num(self.limits[columns]).tolist()

@@ -458,6 +458,7 @@ def test_accepting_never_takes_the_place_of_what_was_labelled(page, monkeypatch)
     page.press("m", told="The change at")
     page.press("c", told="is accepted. Saved.")
     assert page.kept("ann") == [(29, 40, "b"), (40, 51, "a")]
+    page.browser.execute_script("document.getElementById('margin').value = 1")
     page.press("g", told="1 stretches in 1 recordings are accepted. Saved.")
     assert page.kept("ann") == [(0, 20, "a"), (29, 40, "b"), (40, 51, "a")]
     page.press(Keys.DELETE, told="Unknown again")

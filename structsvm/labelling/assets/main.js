@@ -117,8 +117,9 @@ function redraw(isNew = false) {
 
 function begin({ title, recordings, known, rounds, can, learning, kept }) {
   Object.assign(page, { recordings, labels: known, kept: { ...known }, curve: rounds, can, learning });
-  if (rounds.length) takeFound(rounds.at(-1));
   remember();
+  if (rounds.length) takeFound(rounds.at(-1));
+  proposeMargin();
   document.title = `Label ${title}`;
   byId("title").textContent = `Label, learn, correct: ${title}`;
   byId("saved").textContent = `Every change is saved at once in ${kept}. Nothing leaves this machine.`;
@@ -129,6 +130,12 @@ function begin({ title, recordings, known, rounds, can, learning, kept }) {
   tell("Drag over a stretch to label it, or press s where it begins and again where it ends.");
 }
 
+// The median margin: half of all changes are surer.
+function proposeMargin() {
+  const all = Object.values(page.found).flatMap((some) => some.slice(1).map((one) => one[3])).filter((one) => one !== null);
+  if (all.length) byId("margin").value = Number(all.sort((p, q) => p - q)[all.length >> 1].toPrecision(2));
+}
+
 function hear(news) {
   if (news.page) begin(news);
   if ("part" in news) {
@@ -136,6 +143,7 @@ function hear(news) {
     byId("doing").textContent = news.doing;
   }
   if (news.learned || news.judged) learned(news);
+  if (news.learned) proposeMargin();
   if (news.failed) tell(news.failed, true);
   if ("ended" in news) isLearning(false);
 }

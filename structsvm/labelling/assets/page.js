@@ -86,7 +86,7 @@ function refused(error) {
 }
 
 export function remember() {
-  for (const segments of Object.values(page.labels)) {
+  for (const segments of [...Object.values(page.labels), ...Object.values(page.found)]) {
     for (const [, , name] of segments) if (name && name !== NOTHING && !page.names.includes(name)) page.names.push(name);
   }
 }
@@ -248,6 +248,7 @@ function changesOf(all) {
 export function takeFound(result) {
   const rows = Object.entries(result.found).map(([name, some]) => [name, some.map((row) => [row.start, row.end, row.state || "", row.margin])]);
   page.found = Object.fromEntries(rows);
+  remember();
 }
 
 // What came of learning, and how it differs from what was found before.

@@ -67,11 +67,3 @@ export function moveEdge(segments, from, to) {
 export function at(segments, sample) {
   return segments.findIndex(([a, b]) => a <= sample && sample < b);
 }
-
-// Colours of names in the order in which they appear; of one without a name grey.
-const COLORS = ["#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#F0E442"];
-export function look(names, name) {
-  if (!name || name === NOTHING) return { fill: name ? "url(#nothing)" : "var(--unnamed)", ink: "var(--ink)" };
-  const fill = COLORS[Math.max(names.indexOf(name), 0) % COLORS.length];
-  return { fill, ink: fill === COLORS[0] ? "#ffffff" : "#000000" };
-}

@@ -2,14 +2,24 @@
 
 import { traces } from "./net.js";
 import { begun, found, go, label, labels, mark, move, page, pan, recording, stretch, when, where, zoom } from "./page.js";
-import { NOTHING, gaps, look } from "./segments.js";
+import { NOTHING, gaps } from "./segments.js";
 
 const TRACE = 46, LANE = 30, MARGINS = 16, FOOT = 28;
 let shown = { traces: [], of: -1 };
 let x = scale(0, 1, 0, 1);
 let drag = null;
 
-const left = (width) => (width > 760 ? 150 : 72);
+// Colours and hatches of names, as in the report; grey is a segment without one.
+const COLORS = ["#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#F0E442"];
+
+function look(name) {
+  if (!name || name === NOTHING) return { fill: name ? "url(#nothing)" : "var(--unnamed)", ink: "var(--ink)" };
+  DATA.states = page.names.map((_, k) => ({ color: COLORS[k % 7], hatch: Math.floor(k / 7) % 6, ink: k % 7 ? "#000000" : "#ffffff" }));
+  const k = page.names.indexOf(name);
+  return { fill: stateFill(k), ...DATA.states[k] };
+}
+
+const left = (width) => (width > 760 ? 150 : 84);
 const nShown = () => (byId("picture").clientWidth > 760 ? 8 : 4);
 
 // ---- the picture
@@ -48,7 +58,7 @@ function drawPicture() {
   const inside = svg("g", { "clip-path": "url(#frame)" });
   drawn.append(svg("defs", {}, svg("clipPath", { id: "frame" }, svg("rect", { x: LEFT, y: 0, width: width - LEFT - RIGHT, height })),
     svg("pattern", { id: "nothing", width: 7, height: 7, patternUnits: "userSpaceOnUse" },
-      svg("path", { d: "M0,7L7,0", stroke: "var(--soft)", "stroke-width": 1 }))), inside);
+      svg("path", { d: "M0,7L7,0", stroke: "var(--soft)", "stroke-width": 1 })), ...patterns()), inside);
   for (let k = 0; k < n; k++) {
     drawn.append(beside(r.features[page.first + k], LEFT, TRACE * (k + 0.5)));
     const trace = shown.traces[k];
@@ -65,6 +75,8 @@ function drawPicture() {
   byId("where").textContent = words();
 }
 
+const patterns = () => (page.names.length > COLORS.length ? (look(page.names[0]), statePatterns()) : []);
+
 function beside(name, LEFT, y) {
   return svg("g", {}, svg("title", {}, name), text(LEFT - 8, y, short(name, LEFT / 7.5), { "text-anchor": "end" }));
 }
@@ -77,10 +89,11 @@ function lane(segments, y, kind) {
   for (const one of segments) {
     const [start, end, name] = one;
     if (end <= a || start >= b) continue;
-    const { fill, ink } = look(page.names, name), wide = x(Math.min(end, b)) - x(Math.max(start, a));
+    const { fill, ink, hatch, color } = look(name), wide = x(Math.min(end, b)) - x(Math.max(start, a));
     parts.push(box(start, end, y, { fill, class: "segment state", "data-lane": kind, "data-name": name }, `${name || "no name"} ${where(one)}`));
     if (name && wide > 7 * name.length + 6) {
-      const middle = (x(Math.min(end, b)) + x(Math.max(start, a))) / 2;
+      const middle = (x(Math.min(end, b)) + x(Math.max(start, a))) / 2, room = 7.2 * name.length + 6;
+      if (hatch) parts.push(svg("rect", { x: middle - room / 2, y: y + 7, width: room, height: LANE - 14, fill: color, class: "on-segment" }));
       parts.push(text(middle, y + LANE / 2, name, { "text-anchor": "middle", fill: ink, class: name === NOTHING ? "on-segment over" : "on-segment" }));
     }
   }
@@ -163,9 +176,7 @@ export function listenToPointer(afterDrag) {
 // ---- beside the picture
 
 function swatch(name) {
-  const { fill } = look(page.names, name), key = make("i");
-  key.style.background = fill.startsWith("url") ? "repeating-linear-gradient(135deg, transparent 0 3px, var(--soft) 3px 4px)" : fill;
-  return key;
+  return svg("svg", { width: 14, height: 12, "aria-hidden": "true" }, svg("rect", { width: 14, height: 12, rx: 2, fill: look(name).fill }));
 }
 
 export function drawLegend(nameIt) {
