@@ -29,7 +29,7 @@ SHARED_SETS = (
     "tssb",
     "weizmann_horse",
 )
-SLOW = tuple(
+SLOW = frozenset(
     line
     for line in (CHECKOUT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines()
     if not line.startswith("#")
@@ -40,8 +40,10 @@ IN_CI = os.environ.get("CI", "").lower() not in {"", "0", "false"}
 def pytest_collection_modifyitems(items):
     """Mark what `make quick` leaves out."""
     for item in items:
-        name = f"{item.path.relative_to(CHECKOUT).as_posix()}::{item.nodeid.partition('::')[2]}"
-        if any(name == slow or name.startswith((f"{slow}::", f"{slow}[")) for slow in SLOW):
+        file = item.path.relative_to(CHECKOUT).as_posix()
+        names = item.nodeid.partition("[")[0].split("::")[1:]  # a class and its test, or a test
+        above = ("::".join((file, *names[: i + 1])) for i in range(len(names)))
+        if not SLOW.isdisjoint((file, f"{file}::{item.nodeid.partition('::')[2]}", *above)):
             item.add_marker(pytest.mark.slow)
 
 

@@ -32,9 +32,11 @@ XS = [rng.normal(size=(24, 2)) + 3 * rng.normal(size=(3, 2))[y] for y in YS]
 
 @contextmanager
 def file_of(data: bytes, suffix: str) -> Iterator[Path]:
-    """Those bytes as a file in a folder of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"case{suffix}"
+    """Those bytes as a file in a folder of its own, beside and above which there is nothing."""
+    with tempfile.TemporaryDirectory() as above:
+        folder = Path(above) / "case"
+        folder.mkdir()
+        path = folder / f"case{suffix}"
         path.write_bytes(data)
         yield path
 

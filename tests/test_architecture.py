@@ -3,6 +3,7 @@
 import ast
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from house import House, circles
 from structsvm.support.contract import hooks_of
 
 ROOT = Path(__file__).resolve().parents[1]
-HOUSE = House(ROOT)
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
@@ -50,17 +50,23 @@ ASKED_AT_HOME = {
 DOORS = ("learner", "modeling", "testing")
 
 
+@cache
+def the_house() -> House:
+    """Read when a test asks, and not by every process that collects tests."""
+    return House(ROOT)
+
+
 def test_every_module_has_a_floor() -> None:
-    assert {"structsvm", "structsvm.oracles", "structsvm.problems"} <= HOUSE.modules.keys()
-    strangers = sorted(m.name for m in HOUSE.modules.values() if m.room not in FLOOR_OF)
+    assert {"structsvm", "structsvm.oracles", "structsvm.problems"} <= the_house().modules.keys()
+    strangers = sorted(m.name for m in the_house().modules.values() if m.room not in FLOOR_OF)
     assert not strangers, f"give these modules a floor in FLOORS and in docs: {strangers}"
 
 
 def test_imports_point_downwards() -> None:
     wrong = []
-    for module in HOUSE.modules.values():
+    for module in the_house().modules.values():
         for found in module.imports():
-            floor = FLOOR_OF.get(HOUSE.room(HOUSE.module_of(found.target)), -1)
+            floor = FLOOR_OF.get(the_house().room(the_house().module_of(found.target)), -1)
             if floor > FLOOR_OF[module.room]:
                 wrong.append(f"{module.path}:{found.line}: {module.room} imports {found.target}")
     assert not wrong, "\n".join(["a lower floor imports a higher one:", *wrong])
@@ -68,13 +74,13 @@ def test_imports_point_downwards() -> None:
 
 def test_there_are_no_circles() -> None:
     """Imports inside functions and under TYPE_CHECKING count too: they hide who needs whom."""
-    assert not circles(HOUSE.graph(HOUSE.room))
-    assert not circles(HOUSE.graph())
+    assert not circles(the_house().graph(the_house().room))
+    assert not circles(the_house().graph())
 
 
 def test_no_comprehension_has_two_loops() -> None:
     kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    trees = {module.path: module.tree for module in HOUSE.modules.values()}
+    trees = {module.path: module.tree for module in the_house().modules.values()}
     trees |= {path: ast.parse(path.read_bytes()) for path in ROOT.glob("tests/**/*.py")}
     wrong = []
     for path, tree in trees.items():
@@ -86,7 +92,7 @@ def test_no_comprehension_has_two_loops() -> None:
 def test_imports_are_absolute_and_oracles_and_problems_have_one_name() -> None:
     wrong = [
         ast.unparse(node)
-        for node in HOUSE.nodes(ast.ImportFrom)
+        for node in the_house().nodes(ast.ImportFrom)
         if node.level or node.module.split(".")[0] in {"oracles", "problems"}
     ]
     assert not wrong
@@ -94,13 +100,13 @@ def test_imports_are_absolute_and_oracles_and_problems_have_one_name() -> None:
 
 def test_only_its_own_room_asks_whether_something_is_a_learner_or_a_problem() -> None:
     home = {}
-    for module in HOUSE.modules.values():
+    for module in the_house().modules.values():
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ClassDef) and node.name in ASKED_AT_HOME:
                 home[node.name] = module.room
     assert home.keys() == ASKED_AT_HOME
     wrong = []
-    for module in HOUSE.modules.values():
+    for module in the_house().modules.values():
         for call in ast.walk(module.tree):
             if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance"):
                 continue
@@ -125,7 +131,7 @@ def test_a_class_is_abstract_or_final() -> None:
 
 
 def classes() -> Iterator[type]:
-    for name in HOUSE.modules:
+    for name in the_house().modules:
         if not name.endswith("__main__"):
             found = vars(import_module(name)).values()
             yield from (c for c in found if inspect.isclass(c) and c.__module__ == name)

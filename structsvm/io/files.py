@@ -37,6 +37,9 @@ from structsvm.messages import parameter, said_by
 from structsvm.support.lazy import require
 from structsvm.support.progress import in_time
 
+MOST_BESIDE = 200
+"""Entries up to which the folder above that of recordings is searched for labels."""
+
 
 def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     """Read recordings from files and folders.
@@ -130,7 +133,10 @@ def _labels_beside(path: Path, files: Sequence[Path]) -> str:
     for folder in path.parents:
         if len(folder.parts) < depth:
             break
-        for entry in sorted(folder.iterdir()):
+        entries = sorted(folder.iterdir())
+        if folder != path.parent and len(entries) > MOST_BESIDE:
+            continue
+        for entry in entries:
             table = entry if entry.is_file() else next(iter(sorted(entry.glob("*.*"))), entry)
             if table in files or not are_stretches(first_rows(table)):
                 continue

@@ -10,6 +10,7 @@ import pytest
 from cases import cases
 from media_files import tone, write_media
 
+from structsvm.io.files import MOST_BESIDE
 from structsvm.io.folders import find_recordings
 
 MODES = np.repeat(["walk", "bus", "walk"], 20)
@@ -147,6 +148,10 @@ class TestLabelsInTheFolderOfEachRecording:
         (tmp_path / "all" / "p0" / "labels.txt").rename(tmp_path / "one" / "marks.txt")
         said = refused(f"fit change-point {tmp_path}/one -o {tmp_path}/o --time-column time")
         assert f"--labels {tmp_path}/one/marks.txt, labels of stretches of time" in said
+        for i in range(MOST_BESIDE):
+            (tmp_path / "one" / f"{i}.txt").write_text("of somebody else", encoding="utf-8")
+        said = refused(f"fit change-point {tmp_path}/one/trips -o {tmp_path}/o --time-column time")
+        assert "labels of stretches of time" not in said
 
 
 class TestTablesBeside:

@@ -356,6 +356,7 @@ def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
     assert 60 * minutes <= clock.now - start <= 1.3 * 60 * minutes
 
 
+@pytest.mark.usefixtures("closed_forms")
 @pytest.mark.parametrize(("minutes", "quick"), [(0.5, 700), (1, 500), (4, 450)])
 def test_a_first_answer_that_takes_for_ever_is_learned_from_fewer_samples(
     done, recordings, tmp_path, monkeypatch, minutes, quick
@@ -379,6 +380,7 @@ def test_a_first_answer_that_takes_for_ever_is_learned_from_fewer_samples(
     assert (tmp_path / "out" / "model.structsvm").is_file()
 
 
+@pytest.mark.usefixtures("closed_forms")
 @pytest.mark.parametrize(("n", "fewest"), [(12, 8), (20, 8), (30, 3)])
 def test_reading_ends_in_its_part_of_the_time(done, tmp_path, monkeypatch, n, fewest):
     clock = Clock.of(monkeypatch, app, try_out, progress)

@@ -228,7 +228,7 @@ OF_SEGMENTS = {
     ),
     "ignores weights": (
         {"unit": lambda self, data: float(sum(x.X.var() for x in data.instances))},
-        "with that sample twice",
+        "with that instance twice",
     ),
     "has another gram": (
         {"training_instance": lambda self, x, truth: Doubled(x.data, truth, EXACT)},
