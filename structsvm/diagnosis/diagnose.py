@@ -11,13 +11,7 @@ from structsvm.diagnosis.examined import Examined
 from structsvm.diagnosis.findings import Diagnosis, Finding, Found
 from structsvm.diagnosis.of_columns import codes, constant, copied_features, scale, spikes
 from structsvm.diagnosis.of_copies import copies, leakage
-from structsvm.diagnosis.of_fit import (
-    certificate,
-    few_labels,
-    inference,
-    path,
-    price,
-)
+from structsvm.diagnosis.of_fit import certificate, few_labels, inference, path, price
 from structsvm.diagnosis.of_labels import labels_among_features, unrelated_labels
 from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import fitted_learner

@@ -8,9 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from structsvm.learner.columns import (
-    Said,
-)
+from structsvm.learner.columns import Said
 from structsvm.support.checks import finite
 
 __all__ = ["Diagnosis", "Finding"]

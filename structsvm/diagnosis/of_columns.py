@@ -10,9 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from structsvm.data.constant import is_constant
 from structsvm.diagnosis.examined import Examined
 from structsvm.diagnosis.findings import Found
-from structsvm.learner.columns import (
-    codes_in,
-)
+from structsvm.learner.columns import codes_in
 from structsvm.messages import parameter
 from structsvm.support.checks import some_of
 

@@ -9,11 +9,7 @@ import numpy as np
 
 from structsvm.diagnosis.examined import Examined
 from structsvm.diagnosis.findings import Found
-from structsvm.learner.columns import (
-    changes_in,
-    explained,
-    labels_in,
-)
+from structsvm.learner.columns import changes_in, explained, labels_in
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support.arrays import Floats
 

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.labels import label_values
-from structsvm.errors import (
-    DataError,
-)
+from structsvm.errors import DataError
 from structsvm.evaluation.split_wholes import MOST_PARTS, Split, split_wholes
 from structsvm.learner.names import are_names
 from structsvm.learner.training_set import TrainingSet, names_of_labels

@@ -8,17 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import (
-    StratifiedGroupKFold,
-    StratifiedKFold,
-)
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.data.copies import near_rows
 from structsvm.data.words import Words
-from structsvm.errors import (
-    DataError,
-    without_warnings,
-)
+from structsvm.errors import DataError, without_warnings
 from structsvm.evaluation.split_wholes import MOST_PARTS, Split
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.messages import parameter

@@ -10,11 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    check_cv,
-)
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from structsvm.data.copies import contents, joined
 from structsvm.data.per_instance import units_of

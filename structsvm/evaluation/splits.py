@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from structsvm.errors import (
-    DataError,
-    SettingsError,
-)
+from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.split_states import split_states
 from structsvm.evaluation.split_tables import split_clusters, split_rows
 from structsvm.evaluation.split_wholes import Split, split_wholes

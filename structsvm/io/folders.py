@@ -15,9 +15,7 @@ from structsvm.io.convert import OTHERS, advice_on, line_for
 from structsvm.io.intervals import is_of_each_folder, label_files
 from structsvm.io.label_file import columns_in
 from structsvm.io.media import MEDIA
-from structsvm.io.recording import (
-    spelled,
-)
+from structsvm.io.recording import spelled
 from structsvm.io.sniff import (
     EXCEL,
     TEXT_KINDS,

@@ -6,16 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from structsvm.errors import DataError
-from structsvm.io.label_file import (
-    LabelFile,
-    cells_of,
-)
-from structsvm.io.label_rows import (
-    WRITTEN_CLOCK,
-    Interval,
-    is_moment,
-    moment,
-)
+from structsvm.io.label_file import LabelFile, cells_of
+from structsvm.io.label_rows import WRITTEN_CLOCK, Interval, is_moment, moment
 
 
 def is_track(file: LabelFile) -> bool:

@@ -26,15 +26,7 @@ from structsvm.io.label_file import (
     unit_of,
     words_of,
 )
-from structsvm.io.label_rows import (
-    START,
-    STOP,
-    STRETCH,
-    Interval,
-    has_end,
-    is_moment,
-    moment,
-)
+from structsvm.io.label_rows import START, STOP, STRETCH, Interval, has_end, is_moment, moment
 from structsvm.io.recording import spelled
 from structsvm.messages import parameter
 from structsvm.support.lazy import require

@@ -15,12 +15,7 @@ from structsvm.data.labels import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, about, warn
 from structsvm.io.cleaning import without_gaps
-from structsvm.io.recording import (
-    FileOptions,
-    Origin,
-    Recording,
-    listed,
-)
+from structsvm.io.recording import FileOptions, Origin, Recording, listed
 from structsvm.io.table_columns import are_spelled
 from structsvm.messages import parameter, said_by
 from structsvm.partial_labels import known_where

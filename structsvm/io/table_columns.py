@@ -16,12 +16,7 @@ from structsvm.data.clock import OF_DAY
 from structsvm.data.times import TimeAxis, read_times
 from structsvm.errors import DataError, warn
 from structsvm.io.header import MISSING_WORDS
-from structsvm.io.recording import (
-    FileOptions,
-    Origin,
-    Recording,
-    listed,
-)
+from structsvm.io.recording import FileOptions, Origin, Recording, listed
 from structsvm.io.sniff import EXCEL, kind_of
 from structsvm.messages import Text, join, parameter
 from structsvm.partial_labels import known_where

@@ -14,13 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
-from structsvm.masters.base import (
-    Master,
-    MasterSolution,
-    Request,
-    WorkingSet,
-    checked,
-)
+from structsvm.masters.base import Master, MasterSolution, Request, WorkingSet, checked
 from structsvm.masters.conic import ConicProgram
 from structsvm.masters.conic_units import units_of
 from structsvm.problem import Regularized

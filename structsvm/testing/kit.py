@@ -26,19 +26,8 @@ from structsvm.problem import CompositeRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.checks import shown
 from structsvm.support.codec import difference
-from structsvm.testing.oracle import (
-    Checked,
-    Question,
-    check_small,
-    constraints_of,
-    in_short,
-)
-from structsvm.testing.separation import (
-    TERM_ROUNDING,
-    Asked,
-    check_separation,
-    random_weights,
-)
+from structsvm.testing.oracle import Checked, Question, check_small, constraints_of, in_short
+from structsvm.testing.separation import TERM_ROUNDING, Asked, check_separation, random_weights
 from structsvm.testing.small import neighbours, partition_of_items, tiny_instance
 
 SIZES_ENUMERATED = (1, 2, 4, 6)

@@ -21,15 +21,8 @@ from structsvm.problem import Problem
 from structsvm.status import Quality
 from structsvm.support.codec import difference
 from structsvm.testing.kit import Kit, Report
-from structsvm.testing.oracle import (
-    Checked,
-)
-from structsvm.testing.separation import (
-    Asked,
-    check_inference,
-    check_separation,
-    random_weights,
-)
+from structsvm.testing.oracle import Checked
+from structsvm.testing.separation import Asked, check_inference, check_separation, random_weights
 
 Labellings = Callable[..., Iterable[Any]]
 
