@@ -169,16 +169,17 @@ def calibrated(given: Labelled, which: Sequence[int]) -> dict[int, Any]:
     """For each rate, the Bayesian detector with a threshold from some recordings."""
     Xs, ys, _ = given.raw_at(which)
     heard = bayesian(Xs, ys)
-    surest = []
+    spans: list[tuple[float, float]] = []
     for X, y in zip(Xs, ys, strict=True):
-        most: dict[int, Alarm] = {}
+        changes = changes_in(y)
+        most: dict[int, float] = {}
         for alarm in heard(X):
-            near = [k for k in most if abs(k - alarm.place) <= TOLERANCE]
-            key = near[0] if near else alarm.place
-            if key not in most or alarm.sure > most[key].sure:
-                most[key] = alarm
-        surest += [one.sure for one in most.values() if not is_right(one, changes_in(y))]
-    alarms = FalseAlarms(np.array(surest), sum(map(len, Xs)))
+            near = [place for place in most if abs(place - alarm.place) <= TOLERANCE]
+            before = most.pop(near[0], 0.0) if near else 0.0
+            if alarm.sure > before and not is_right(alarm, changes):
+                spans.append((before, alarm.sure))
+            most[alarm.place] = max(alarm.sure, before)
+    alarms = FalseAlarms(np.array(spans).reshape(-1, 2), sum(map(len, Xs)))
     rates = [every for every in ASKED if every <= alarms.n_samples]
     return {every: partial(at_threshold, heard, alarms.margin(every)) for every in rates}
 
