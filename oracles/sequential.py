@@ -19,8 +19,8 @@ from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.every_price import loss_curve, price_path
 from structsvm.oracles._segments.every_segment import best_of_every_length
 from structsvm.oracles._segments.one_call import segment, segment_each
+from structsvm.oracles._segments.online import OnlineChanges
 from structsvm.oracles._segments.table import NO_TRUTH, SCORE_OVERHEAD, truth_of
-from structsvm.oracles.online import OnlineChanges
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Oracle

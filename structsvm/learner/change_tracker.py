@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.oracles.online import OnlineSearch, Segment
+from structsvm.oracles._segments.online import OnlineSearch, Segment
 from structsvm.support.arrays import Floats
 
 PIECE = 256

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from structsvm.learner.state_decoder import Blocks, LearnedStates, StateDecoder
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import segments_of
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.solvers.auto import solver_from
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
@@ -120,14 +119,6 @@ class ScoreDecoder(ScoreLearner, StateDecoder):
     """
 
     classes: Sequence[Any] | None = None
-    smoothing: float = 0.02
-    changes: Mapping[Any, Sequence[Any]] | None = None
-    order: Sequence[Any] | None = None
-    min_length: int | Mapping[Any, int] | None = None
-    max_length: int | Mapping[Any, int] | None = None
-    lam: float = 30.0
-    random_state: int | None = 0
-    problem: PartitionProblem | str | None = None
 
     @property
     def called(self) -> str:

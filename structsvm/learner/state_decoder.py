@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
 from math import ceil, inf, sqrt
 from typing import Any
@@ -16,9 +16,10 @@ from structsvm.features.frames import check_smoothing
 from structsvm.learner.allowed_states import Allowed, check_states
 from structsvm.learner.frame_learner import FrameLearner, Scored, StatePath, Stretch, typical_length
 from structsvm.learner.learned import How
-from structsvm.oracles.online import OnlineStates
+from structsvm.oracles._segments.online import OnlineStates
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.equivalence import runs_of
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.problems.state_sequence import StateSequence
 from structsvm.regularizers import SquaredNorm, check_lam
@@ -69,16 +70,19 @@ WORK = 1e7
 """Operations that one search of all recordings takes then, about, if segments are long enough."""
 
 
+@dataclass(eq=False, repr=False)
 class StateDecoder(FrameLearner):
     """Learns weights of scores, lengths and changes of states, whoever gives the scores."""
 
-    smoothing: float
-    changes: Mapping[Any, Sequence[Any]] | None
-    order: Sequence[Any] | None
-    min_length: int | Mapping[Any, int] | None
-    max_length: int | Mapping[Any, int] | None
-    lam: float
-    random_state: int | None
+    _: KW_ONLY
+    smoothing: float = 0.02
+    changes: Mapping[Any, Sequence[Any]] | None = None
+    order: Sequence[Any] | None = None
+    min_length: int | Mapping[Any, int] | None = None
+    max_length: int | Mapping[Any, int] | None = None
+    lam: float = 30.0
+    random_state: int | None = 0
+    problem: PartitionProblem | str | None = None
 
     @property
     def is_learned(self) -> bool:

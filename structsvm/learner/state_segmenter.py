@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
@@ -18,7 +18,6 @@ from structsvm.features.pooling import losses_of_units, pooled
 from structsvm.learner.frame_learner import Scored, context_of, read_named, typical_length
 from structsvm.learner.state_decoder import StateDecoder
 from structsvm.partitions.equivalence import runs_of
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among
 from structsvm.support.progress import stage
@@ -130,15 +129,7 @@ classifiers of scikit-learn, optional
     estimators: Sequence[Any] | None = None
     features: RecordingTransformer | None = None
     n_folds: int | None = None
-    smoothing: float = 0.02
     standardize: str | None = "auto"
-    changes: Mapping[Any, Sequence[Any]] | None = None
-    order: Sequence[Any] | None = None
-    min_length: int | Mapping[Any, int] | None = None
-    max_length: int | Mapping[Any, int] | None = None
-    lam: float = 30.0
-    random_state: int | None = 0
-    problem: PartitionProblem | str | None = None
 
     @property
     def called(self) -> str:

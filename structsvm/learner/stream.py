@@ -19,7 +19,7 @@ from structsvm.learner.margin_tables import tolerance_of
 from structsvm.learner.preparing import measured
 from structsvm.learner.steps import no_names
 from structsvm.messages import parameter
-from structsvm.oracles.online import Segment
+from structsvm.oracles._segments.online import Segment
 from structsvm.support.arrays import Floats, all_within
 from structsvm.support.checks import counted, refuse_below, shown
 

@@ -94,7 +94,7 @@ class Model(ABC):
 
     @hook
     def online(self, problem: Any, max_candidates: int) -> Any:
-        """The search for segments in samples as they come (:mod:`structsvm.oracles.online`)."""
+        """The search for segments in samples as they come."""
         raise SettingsError(
             f"{type(self).__name__} finds segments in whole recordings alone: ask for those of "
             "what was recorded so far, or learn a StateSegmenter, whose search takes samples as "

@@ -268,7 +268,7 @@ class Oracle(Contract):
 
     @hook
     def online(self, n_columns: int, price: float, max_candidates: int) -> Any:
-        """The search for segments in samples as they come (:mod:`structsvm.oracles.online`)."""
+        """The search for segments in samples as they come."""
         raise SettingsError(
             f"{type(self).__name__} searches whole recordings: a stream takes segments of any "
             "length and samples without gaps, so leave min_length, max_length and missing of the "

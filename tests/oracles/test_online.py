@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from structsvm.errors import OracleError
-from structsvm.oracles import SequentialOracle, StateScore, best_states, online
+from structsvm.oracles import SequentialOracle, StateScore, best_states
+from structsvm.oracles._segments import online
+from structsvm.oracles._segments.online import OnlineChanges, OnlineStates
 from structsvm.oracles._segments.running_states import search_running
 from structsvm.oracles._segments.states import ANYWHERE, NOWHERE, search_states
-from structsvm.oracles.online import OnlineChanges, OnlineStates
 from structsvm.partitions import Constraint, TraceObjective
 
 

@@ -6,7 +6,6 @@ ended now, or if no segment had begun near a sample.
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from copy import copy
 from typing import Self
@@ -28,7 +27,7 @@ from structsvm.oracles._segments.running_states import (
 from structsvm.oracles._segments.tree import BEFORE, START, STATE, kept, path_to
 from structsvm.oracles.state_score import StateScore
 from structsvm.support.arrays import Floats, Ints, all_within
-from structsvm.support.checks import is_number, is_whole, read_only, refuse_unless, shown
+from structsvm.support.checks import is_number, is_whole, read_only, refuse_unless
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import uninterrupted
 
@@ -45,19 +44,8 @@ Segment = tuple[int, int]
 
 
 class OnlineSearch(ABC):
-    """The best segments of the samples so far.
+    """The best segments of the samples so far."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.oracles.online import OnlineChanges
-    >>> search = OnlineChanges(n_columns=1, price=1.0)
-    >>> search.push(np.array([[0.0], [0.0], [9.0]]))
-    >>> search.segments()
-    [(0, 0), (2, 0)]
-    """
-
-    n_columns: int
     n_samples = 0
     n_thinned = 0
     """How often segments were left out that might have been the best; 0 for an exact search."""
@@ -72,23 +60,13 @@ class OnlineSearch(ABC):
     def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
         """Go on by samples, (n, C); no segment begins from ``barred[0]`` to ``barred[1]``.
 
-        Raises
-        ------
-        OracleError
-            For samples of another width, or that hold what is no number; minus infinity is what is
-            forbidden to a state.
+        Minus infinity is what is forbidden to a state.
         """
-        try:
-            samples = read_only(np.array(rows, dtype=np.float64, order="C"))
-            first, last = map(int, barred)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise OracleError(f"a search goes on by samples and a range: {error}") from error
-        if samples.ndim != 2 or samples.shape[1] != self.n_columns:
-            raise OracleError(f"expected samples (n, {self.n_columns}), got {samples.shape}")
+        samples = read_only(np.array(rows, order="C"))
         if not (all_within(samples, LARGEST_VALUE) or self._is_allowed(samples)):
             raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
         if len(samples):
-            self._push(samples, (max(first, -1), min(last, sys.maxsize)))
+            self._push(samples, barred)
 
     @hook
     def _is_allowed(self, rows: Floats) -> bool:
@@ -158,32 +136,13 @@ class OnlineSearch(ABC):
 class OnlineStates(OnlineSearch):
     """The best segments with states, exactly: what :func:`best_states` finds in all samples.
 
-    Parameters
-    ----------
-    score : StateScore
-        What lengths and changes earn; its samples are not looked at.
-    lengths : array of shape (C, L + 1), optional
-        What a segment earns that is a whole recording, shorter than any that ``score`` allows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.oracles import StateScore
-    >>> from structsvm.oracles.online import OnlineStates
-    >>> samples = np.repeat([[1.0, 0.0], [0.0, 3.0]], 2, axis=0)
-    >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
-    >>> search = OnlineStates(score)
-    >>> search.push(samples)
-    >>> search.segments()
-    [(0, 0), (2, 1)]
+    The samples of ``score`` are not looked at. ``lengths``, (C, L + 1), are what a segment earns
+    that is a whole recording, shorter than any that ``score`` allows.
     """
 
     def __init__(self, score: StateScore, lengths: Floats | None = None) -> None:
-        if not isinstance(score, StateScore):
-            raise OracleError(f"expected a StateScore, got {shown(score)}")
         self.settled = []
         C, columns = score.lengths.shape
-        self.n_columns = C
         self.score = score
         self.whole = np.zeros((C, 0)) if lengths is None else lengths
         self.rules = StateRules(
@@ -287,15 +246,6 @@ class OnlineChanges(OnlineSearch):
 
     It is exact as long as no more than ``max_candidates`` segments may be running, which
     ``n_thinned`` counts; then the older ones are thinned.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.oracles.online import OnlineChanges
-    >>> search = OnlineChanges(n_columns=1, price=1.0)
-    >>> search.push(np.array([[0.0], [0.0], [9.0], [9.0], [5.0]]))
-    >>> search.segments(), search.loss()
-    ([(0, 0), (2, 0), (4, 0)], 3.0)
     """
 
     def __init__(self, n_columns: int, price: float, max_candidates: int = 256) -> None:
@@ -307,7 +257,6 @@ class OnlineChanges(OnlineSearch):
         fits = is_number(price) and 0 <= price <= LARGEST_VALUE
         refuse_unless(fits, "price", f"a number from 0 to {LARGEST_VALUE:g}", price)
         self.settled = []
-        self.n_columns = n_columns
         self.price = price
         n = max_candidates
         starts, rows = np.zeros((2, n), dtype=np.int64)
