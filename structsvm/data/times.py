@@ -115,9 +115,14 @@ class TimeAxis:
             return str(value.astype("datetime64[us]").item().time())
         if self.offset is not None and np.isnat(self.offset):
             return f"{np.datetime_as_string(value, unit='ms')}Z"
-        units: Any = ("D", "m", "s", "ms", "us", "ns")
-        exact = (u for u in units if (self.values == self.values.astype(f"datetime64[{u}]")).all())
-        return str(np.datetime_as_string(value, unit=next(exact)))
+        return str(np.datetime_as_string(value, unit=self._unit))
+
+    @cached_property
+    def _unit(self) -> Any:
+        """The coarsest unit that all dates are whole numbers of."""
+        units = ("D", "m", "s", "ms", "us", "ns")
+        values = self.values
+        return next(u for u in units if (values == values.astype(f"datetime64[{u}]")).all())
 
     def span(self, seconds: float) -> Any:
         """So many seconds among dates, or units among numbers, as values differ."""

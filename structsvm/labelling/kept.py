@@ -42,9 +42,8 @@ class KeptLabels:
         self.table = folder / "labels.csv"
         self._log = folder / ".history.jsonl"
         self._files = {one.name: (one.source, stamp(one.source)) for one in recordings}
-        self._axes = {
-            one.name: one.time or TimeAxis("sample", np.arange(len(one.X))) for one in recordings
-        }
+        counted = {one.name: TimeAxis("sample", np.arange(len(one.X))) for one in recordings}
+        self._axes = {one.name: one.time or counted[one.name] for one in recordings}
         self.learned: list[dict[str, Any]] = []
         """What came of learning, each time."""
         self._states: list[dict[str, list[Segment]]] = [{name: [] for name in self._axes}]
@@ -69,9 +68,8 @@ class KeptLabels:
     @property
     def are_named(self) -> bool:
         """Whether segments have names, so that states are learned; else only changes are."""
-        return any(
-            not {label for _, _, label in some} <= {"", NOTHING} for some in self.segments.values()
-        )
+        every = chain.from_iterable(self.segments.values())
+        return any(label not in ("", NOTHING) for _, _, label in every)
 
     def change(self, segments: Mapping[str, Any]) -> None:
         """Replace the segments of some recordings, in one step."""
@@ -88,10 +86,8 @@ class KeptLabels:
     def keep(self, line: Mapping[str, Any]) -> None:
         """Carry out a line of the history, first in the table, which has the last word."""
         if stamp(self.table) != self._stamp:
-            raise DataError(
-                f"{self.table} was changed by another program: end this page and start it again, "
-                "which reads what is there now"
-            )
+            said = "was changed by another program: start this page again, which reads it"
+            raise DataError(f"{self.table} {said}")
         before = self._states, self._at
         self._apply(line)
         try:
@@ -108,24 +104,21 @@ class KeptLabels:
         """Refuse what is about recordings whose files are not those that were read."""
         for path, known in (self._files[name] for name in names):
             if stamp(path) != known:
-                raise DataError(
-                    f"{path} has changed since it was read: end this page and start it again"
-                )
+                raise DataError(f"{path} has changed since it was read: start this page again")
 
     def _checked(self, name: str, segments: Any) -> list[Segment]:
         if name not in self._axes:
             raise DataError(f"no recording is called {name}")
         self.check_files([name])
         checked: list[Segment] = []
-        at = 0
         for start, end, label in segments:
             label = " ".join(str(label).split())
-            if not at <= start < end <= len(self._axes[name]):
+            last = checked[-1][1] if checked else 0
+            if not last <= start < end <= len(self._axes[name]):
                 raise DataError(f"segments of {name} overlap, or are where it has no samples")
             if (label and IS_UNNAMED.fullmatch(label)) or len(label) > LONGEST:
                 raise DataError(f"{label[:30]!r} cannot be a name: choose another one")
             checked.append((int(start), int(end), label))
-            at = end
         return checked
 
     def _fits(self, name: str, segments: Sequence[Segment]) -> bool:
@@ -148,61 +141,57 @@ class KeptLabels:
     def _take(self, there: Mapping[str, Sequence[Interval]]) -> None:
         """Take what is in the table, which may have been edited elsewhere, where it differs."""
         names = {name_of(name): name for name in self._axes} | {name: name for name in self._axes}
+        own = self._stretches()
         found = {}
         for called, rows in there.items():
             name = names.get(called, "")
             marked = [row for row in rows if row.label]
             if marked and not name:
-                raise DataError(
-                    f"{self.table} has labels of {called}, and no recording is called so: put its "
-                    "file back, or move this table away"
-                )
-            if name and _told(rows) != _told(self._stretches(name)):
+                said = "no recording is called so: put its file back, or move this table away"
+                raise DataError(f"{self.table} has labels of {called}, and {said}")
+            if name and rows != own[name]:
                 found[name] = sorted(self._segment(name, row) for row in marked)
         if found:
             self.change(found)
 
     def _segment(self, name: str, row: Interval) -> Segment:
         axis = self._axes[name]
-        start = axis.sample_at(row.start)
-        end = axis.sample_at(row.end)
-        if start >= end or axis.is_beyond(row.start) or axis.is_beyond(row.end):
-            raise DataError(
-                f"{self.table} has labels of {name} from {row.start} to {row.end}, where it has no "
-                "samples: if they are of another recording, move this table away"
-            )
+        start, end = map(axis.sample_at, (row.start, row.end))
+        if start >= end or any(map(axis.is_beyond, (row.start, row.end))):
+            said = "where it has no samples: if they are of another one, move this table away"
+            raise DataError(f"{self.table} has labels of {name} at {row.start}, {said}")
         return start, end, "" if IS_UNNAMED.fullmatch(row.label) else row.label
 
     def _write(self) -> None:
-        write_intervals(self.table, {name: self._stretches(name) for name in self._axes})
+        write_intervals(self.table, self._stretches())
         self._stamp = stamp(self.table)
 
-    def _stretches(self, name: str) -> list[Interval]:
-        """Stretches that cover a recording, blank where nothing is known.
+    def _stretches(self) -> dict[str, list[Interval]]:
+        """Stretches that cover each recording, blank where nothing is known.
 
         Where some have names, those without are unknown; where none has, each is one of its own.
         """
-        segments = self.segments[name]
-        key = segments, self.are_named
-        if name not in self._rows or self._rows[name][0] != key:
-            axis = self._axes[name]
-            edges = [0, *chain.from_iterable(one[:2] for one in segments), len(axis)]
-            codes = np.repeat(np.arange(len(edges) - 1), np.diff(edges))  # odd ones are segments
-            rows = []
-            for row in intervals_of(codes, axis):
-                k = int(row.label)
-                label = segments[k // 2][2] if k % 2 else ""
-                if k % 2 and not (label or self.are_named):
-                    label = UNNAMED.format(k // 2 + 1)
-                if axis.sample_at(row.start) != edges[k]:
-                    raise DataError(f"no change can be between samples of one time, {row.start}")
-                rows.append(replace(row, label=label))
-            self._rows[name] = key, rows
-        return self._rows[name][1]
+        are_named = self.are_named
+        for name, segments in self.segments.items():
+            key = segments, are_named
+            if name not in self._rows or self._rows[name][0] != key:
+                self._rows[name] = key, _covering(segments, self._axes[name], are_named)
+        return {name: rows for name, (_, rows) in self._rows.items()}
 
 
-def _told(rows: Sequence[Interval]) -> list[tuple[Any, Any, str]]:
-    return [(row.start, row.end, row.label) for row in rows]
+def _covering(segments: Sequence[Segment], axis: TimeAxis, are_named: bool) -> list[Interval]:
+    edges = [0, *chain.from_iterable(one[:2] for one in segments), len(axis)]
+    codes = np.repeat(np.arange(len(edges) - 1), np.diff(edges))  # odd ones are segments
+    rows = []
+    for row in intervals_of(codes, axis):
+        k = int(row.label)
+        label = segments[k // 2][2] if k % 2 else ""
+        if k % 2 and not (label or are_named):
+            label = UNNAMED.format(k // 2 + 1)
+        if edges[k] and axis.values[edges[k]] == axis.values[edges[k] - 1]:
+            raise DataError(f"no change can be between samples of one time, {row.start}")
+        rows.append(replace(row, label=label))
+    return rows
 
 
 def stamp(path: str | Path | None) -> Any:

@@ -222,8 +222,10 @@ def _learn(learn: Learn, are_named: bool, there: Connection) -> None:
     try:
         with watching(watcher):
             learn(are_named, there.send)
-    except StructSVMError as error:
-        there.send({"failed": str(error)})
+    except Exception as error:
+        there.send({"failed": str(error) if isinstance(error, StructSVMError) else repr(error)})
+        if not isinstance(error, StructSVMError):
+            raise
 
 
 def media_of(recording: Recording) -> Path | None:
