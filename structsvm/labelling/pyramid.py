@@ -32,7 +32,8 @@ class Pyramid:
         n = -(-end // block) - first
         size = -(-n // n_bins)
         last = first + -(-n // size) * size  # whole bins, also where the last one is not all shown
-        low, high = _joined(*(both[columns, first:last] for both in self.levels[level]), size)
+        low, high = self.levels[level]
+        low, high = _joined(low[columns, first:last], high[columns, first:last], size)
         about = {"from": first * block, "to": (first + low.shape[1] * size) * block}
         traces = []
         limits = np.nan_to_num(self.limits[columns]).tolist()

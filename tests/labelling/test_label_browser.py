@@ -49,8 +49,8 @@ class Page:
     def settle(self):
         """Until all that was done is saved, and shown."""
         script = (
-            "const done = arguments[0]; import(`${location}assets/net.js`).then((net) =>"
-            " net.post('change', { labels: {} })).then(() => setTimeout(done), done);"
+            "const done = arguments[0]; import(`${location}assets/net.js`)"
+            ".then((net) => net.settled()).then(() => setTimeout(done));"
         )
         self.browser.execute_async_script(script)
 
@@ -89,8 +89,8 @@ class Page:
 
     @property
     def length(self):
-        label = self.browser.find_element(By.CSS_SELECTOR, "#picture svg")
-        return int(label.get_attribute("aria-label").rpartition(", ")[2].split()[0])
+        script = "return document.querySelector('#picture svg').getAttribute('aria-label')"
+        return int(self.browser.execute_script(script).rpartition(", ")[2].split()[0])
 
     def drag(self, start, end, y=20):
         picture = self.by_id("picture")

@@ -42,6 +42,12 @@ export function traces(window, draw) {
   if (!asked) asked = fetched().finally(() => { asked = null; });
 }
 
+// Until all that was done is saved, and all that is shown has come.
+export async function settled() {
+  await last;
+  await asked;
+}
+
 async function fetched() {
   while (waiting) {
     const [window, draw] = waiting;
