@@ -197,7 +197,7 @@ def clasp(given: Labelled, which: Sequence[int]) -> dict[int, Any]:
         found = []
         n_known = 0
         for t, x in enumerate(transform(X)[:, 0]):
-            with suppress(ValueError, IndexError):  # of recordings with few periods
+            with suppress(ValueError, IndexError, OverflowError):  # of short recordings
                 stream.update(x)
             found += [Alarm(int(place), t + 1, 1.0) for place in stream.change_points[n_known:]]
             n_known = len(stream.change_points)
