@@ -54,7 +54,8 @@ def closed_forms(monkeypatch):
     methods = MetricLearnerCV._methods
 
     def few(self, menu):
-        return [one for one in methods(self, menu) if one.is_metric and not one.has_path]
+        closed = [one for one in methods(self, menu) if one.is_metric and not one.has_path]
+        return [one for one in closed if one.cost < 1.0]  # without features that learn
 
     monkeypatch.setattr(MetricLearnerCV, "_methods", few)
 
