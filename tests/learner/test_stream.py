@@ -292,6 +292,20 @@ def test_a_stream_goes_on_after_a_block_was_refused(learned):
     assert stream.ends() == learned("causal").predict_breakpoints(X)
 
 
+def test_scores_that_are_refused_leave_a_stream_as_it_was(learned):
+    p = scored(X)
+    wrong = p[5:9].copy()
+    wrong[2, 1] = -0.5
+    stream = learned("decoder").stream()
+    stream.push(p[:5], T[:5])
+    for times in (T[5:9], None):
+        with pytest.raises(DataError, match=r"after 5 samples: .*-0.5 of rear at sample 2"):
+            stream.push(wrong, times)
+    stream.push(p[5:9], T[5:9])
+    stream.push(p[9:])
+    assert stream.ends() == learned("decoder").predict_breakpoints(p)
+
+
 def test_a_first_block_that_was_refused_sets_no_rate(learned):
     stream = learned("causal").stream()
     with pytest.raises(DataError, match="a gap"):
