@@ -5,11 +5,14 @@ import signal
 import socket
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from label_kit import Asking, served
 
+import structsvm
 from structsvm.cli import main
 from structsvm.datasets import relevant_changes
 from structsvm.io import read_intervals
@@ -152,6 +155,46 @@ def test_traces_hold_the_least_and_the_greatest_value_of_all_that_is_shown(n):
                     continue
                 assert trace["min"] + unit * low == pytest.approx(there.min(), abs=unit)
                 assert trace["min"] + unit * top == pytest.approx(there.max(), abs=unit)
+
+
+def test_tables_are_read_as_was_typed_and_learned_from_in_the_same_way(tmp_path):
+    """With times in seconds, a column that is no feature, and labels that the tables have."""
+    folder = tmp_path / "people"
+    truths = {}
+    some = relevant_changes(4, n_samples=T, n_features=3, n_relevant=2, jump=4.0, random_state=1)
+    for who, one in zip(("ann/a", "ann/b", "ben/a", "ben/b"), some, strict=True):
+        path = folder / f"{who}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame = pd.DataFrame(one.X, columns=["x", "y", "z"]).assign(
+            t=np.arange(T) / 4, place="here"
+        )
+        frame.assign(label="old").to_csv(path, index=False, sep=";")
+        edges = [0, *(np.flatnonzero(np.diff(one.y)) + 1).tolist(), T]
+        truths[who] = [[*pair, ""] for pair in pairwise(edges)]
+    with served(folder, time_column="t", ignore=["place"]) as server:
+        page = Asking(server.address)
+        known = page.open()[1]["recordings"]
+        assert [one["name"] for one in known] == list(truths)
+        assert known[0]["features"] == ["x", "y", "z"]
+        assert known[0]["time"]["values"] == [0.0, (T - 1) / 4]
+        marked = {name: truths[name] for name in list(truths)[:3]}
+        assert page.post("change", labels=marked)[0] == 200
+        assert page.post("learn")[0] == 200
+        news = [page.hear()]
+        while "ended" not in news[-1]:
+            news.append(page.hear())
+        page.close()
+        (learned,) = (one["learned"] for one in news if "learned" in one)
+        (judged,) = (one["judged"] for one in news if "judged" in one)
+        assert learned["labelled"] == 0.75
+        assert judged["loss"] >= 0
+        assert server.kept.learned == [learned | judged]
+    fitted = tmp_path / "fitted.structsvm"
+    line = f"fit change-point {folder} --labels {folder}/labels --baselines none --quiet"
+    assert main([*line.split(), "--time-column", "t", "--ignore", "place", "-o", str(fitted)]) == 0
+    there, here = map(structsvm.load, (folder / "labels" / "model.structsvm", fitted))
+    assert np.array_equal(there.metric_.matrix, here.metric_.matrix)
+    assert there.metric_.price == here.metric_.price
 
 
 # ---- the command, in a process of its own
