@@ -55,6 +55,7 @@ def run_label(args: Namespace, terminal: Terminal) -> int:
         with alone_on(kept / "labels.csv"):
             server = Server(folder.resolve().name, recordings, KeptLabels(kept, recordings), learnt)
             terminal.report({"address": server.address, "labels": str(kept)}, server.address)
+            terminal.out.file.flush()  # whoever reads the address waits for it
             terminal.note(f"labels are kept in {kept}; Ctrl-C ends the page")
             if terminal.out.is_terminal:
                 webbrowser.open(server.address)

@@ -1,6 +1,7 @@
 """The server of the page answers its own page alone, and loses nothing when it is killed."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -202,7 +203,9 @@ def test_tables_are_read_as_was_typed_and_learned_from_in_the_same_way(tmp_path)
 
 def started(folder):
     line = [sys.executable, "-m", "structsvm", "label", str(folder), "--json"]
-    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(line, env=usual, **pipes)
     text = ""
     while not text.endswith("}\n"):
         text += process.stdout.readline() or pytest.fail(process.stderr.read())
