@@ -13,6 +13,7 @@ import math
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -282,6 +283,10 @@ def _try_out(whole: Part, split: str | None, wanted: Wanted, allowed: Time) -> N
         terminal.note(f"there was no time to choose: {output} holds the answer so far")
     if answer is None:
         answer = search.answer_so_far()
+    if answer is None:
+        terminal.note(f"there was no time to judge it again: {output}/report.html has its figures")
+        terminal.report({"model": str(output / MODEL)})
+        return
     answer.tell(terminal, output)
     if not wanted.refit:
         terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
@@ -359,14 +364,15 @@ class Search:
         answer.write(self.train, self.output)
         return answer
 
-    def answer_so_far(self) -> Answer:
-        """That which an earlier run has written."""
+    def answer_so_far(self) -> Answer | None:
+        """That which an earlier run has written, if there is time to judge it again."""
         learner = load_learner(self.output / MODEL)
         self.look_at(AT_ONCE)
         self.search.max_seconds = 0.0
-        with without_warnings(VerdictWarning):
+        with suppress(OutOfTimeError), without_warnings(VerdictWarning), until(self.allowed.over):
             self.search.choose(self.train.data, resume=self.output / TRIED)
-        return self._judged(learner, self.search)
+            return self._judged(learner, self.search)
+        return None
 
     def _answer(self, seconds: float, learned_by: float, late: float, over: float) -> Answer:
         """Choose in about so many seconds, and judge; too late if it is ``late``, or ``over``."""

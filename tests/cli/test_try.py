@@ -316,6 +316,27 @@ def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
     assert repr(load(tmp_path / "out" / "model.structsvm")) != repr(first)
 
 
+@pytest.mark.parametrize("late", ["choose", "_judged"])
+@pytest.mark.parametrize("json_too", ["", " --json"])
+def test_an_answer_is_not_judged_again_without_time(
+    done, recordings, tmp_path, monkeypatch, late, json_too
+):
+    line = f"{TRY} {recordings} -o {tmp_path}/out --minutes 0"
+    done(line)
+    written = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+    def out_of_time(*_, **__):
+        raise OutOfTimeError
+
+    owner = try_out.MetricLearnerCV if late == "choose" else try_out.Search
+    monkeypatch.setattr(owner, late, out_of_time)
+    out, err = done(f"{line} --resume{json_too}")
+    assert "no time to judge it again" in err
+    told = {"model": str(tmp_path / "out" / "model.structsvm")}
+    assert (json.loads(out) if json_too else out) == (told if json_too else "")
+    assert {path: path.read_bytes() for path in written} == written
+
+
 def test_a_choice_that_is_late_leaves_the_answer_so_far(done, recordings, tmp_path, monkeypatch):
     choose = try_out.Search._choose
 
