@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from structsvm.data.labels import unlabelled
+from structsvm.data.labels import missing_labels, unlabelled
 from structsvm.errors import DataError
 from structsvm.io.recording import FileOptions, Recording, listed
 from structsvm.io.sniff import TEXT_KINDS, kind_of, read_text
 from structsvm.messages import parameter
+from structsvm.support import archive
 
 JOIN = (
     "Join the clips of one person, animal or machine, in the order of time, to a table with a "
@@ -34,6 +35,8 @@ def refuse_one_word(files: Mapping[Path, str], options: FileOptions) -> None:
 def _words_in(path: Path, options: FileOptions) -> list[str]:
     """The first two labels of a table that differ, or fewer; none where that takes reading it."""
     words: list[str] = []
+    if kind_of(path) == ".npz":
+        return _words_in_arrays(path, options)
     if kind_of(path) not in TEXT_KINDS:
         return words
     with suppress(DataError):  # which reading it refuses with more to say
@@ -51,6 +54,16 @@ def _words_in(path: Path, options: FileOptions) -> list[str]:
             if len(words) > 1:
                 break
     return words
+
+
+def _words_in_arrays(path: Path, options: FileOptions) -> list[str]:
+    """The same of ``y`` or ``bkps``, as in :func:`structsvm.io.npz.read_npz`."""
+    with suppress(Exception), path.open("rb") as file:  # which reading it refuses
+        arrays, _ = archive.read_npz(file, ("y", "bkps"), options.max_bytes)
+        y = arrays.get("y", np.arange(arrays.get("bkps", np.empty(0)).size))
+        values = np.unique(y[~(unlabelled(y) | missing_labels(y))])
+        return [str(value) for value in values[:2].tolist()]
+    return []
 
 
 def refuse_without_changes(recordings: Sequence[Recording], *, apart: bool) -> None:

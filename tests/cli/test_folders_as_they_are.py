@@ -57,6 +57,15 @@ class TestClipsInFoldersOfTheirLabels:
         said = refused(f"try change-point {tmp_path}/r -o {tmp_path}/o")
         assert "every recording is one single segment" in said
 
+    @cases({"y": np.repeat("run", 20)}, {"y": np.ones(20)}, {"bkps": np.array([20])})
+    def test_so_are_those_in_arrays(self, refused, rng, tmp_path, monkeypatch, labels):
+        (tmp_path / "r").mkdir()
+        for k in range(6):
+            np.savez(tmp_path / "r" / f"{k}.npz", X=rng.normal(size=(20, 1)), **labels)
+        monkeypatch.setattr("structsvm.io.files.read_file", None)
+        said = refused(f"try change-point {tmp_path}/r -o {tmp_path}/o")
+        assert "every recording is one single segment" in said
+
     def test_folders_of_people_are_groups(self, done, rng, tmp_path):
         for who in ("ann", "ben", "cat", "dan"):
             for k in range(2):
