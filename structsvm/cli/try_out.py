@@ -369,7 +369,8 @@ class Search:
         learner = load_learner(self.output / MODEL)
         self.look_at(AT_ONCE)
         self.search.max_seconds = 0.0
-        with suppress(OutOfTimeError), without_warnings(VerdictWarning), until(self.allowed.over):
+        end = max(self.allowed.over, time.monotonic() + JUDGING)
+        with suppress(OutOfTimeError), without_warnings(VerdictWarning), until(end):
             self.search.choose(self.train.data, resume=self.output / TRIED)
             return self._judged(learner, self.search)
         return None
