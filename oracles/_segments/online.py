@@ -6,6 +6,7 @@ ended now, or if no segment had begun near a sample.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from copy import copy
 from typing import Self
@@ -27,7 +28,7 @@ from structsvm.oracles._segments.running_states import (
 from structsvm.oracles._segments.tree import BEFORE, START, STATE, kept, path_to
 from structsvm.oracles.state_score import StateScore
 from structsvm.support.arrays import Floats, Ints, all_within
-from structsvm.support.checks import is_number, is_whole, read_only, refuse_unless
+from structsvm.support.checks import is_number, is_whole, read_only, refuse_unless, shown
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import uninterrupted
 
@@ -46,6 +47,7 @@ Segment = tuple[int, int]
 class OnlineSearch(ABC):
     """The best segments of the samples so far."""
 
+    n_columns: int
     n_samples = 0
     n_thinned = 0
     """How often segments were left out that might have been the best; 0 for an exact search."""
@@ -60,13 +62,20 @@ class OnlineSearch(ABC):
     def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
         """Go on by samples, (n, C); no segment begins from ``barred[0]`` to ``barred[1]``.
 
-        Minus infinity is what is forbidden to a state.
+        Minus infinity is what is forbidden to a state. The compiled searches read wherever they are
+        told to, so that samples and ranges are checked here, whoever made them.
         """
-        samples = read_only(np.array(rows, order="C"))
+        try:
+            samples = read_only(np.array(rows, dtype=np.float64, order="C"))
+            first, last = map(int, barred)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise OracleError(f"a search goes on by samples and a range: {error}") from error
+        if samples.ndim != 2 or samples.shape[1] != self.n_columns:
+            raise OracleError(f"expected samples (n, {self.n_columns}), got {samples.shape}")
         if not (all_within(samples, LARGEST_VALUE) or self._is_allowed(samples)):
             raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
         if len(samples):
-            self._push(samples, barred)
+            self._push(samples, (max(first, -1), min(last, sys.maxsize)))
 
     @hook
     def _is_allowed(self, rows: Floats) -> bool:
@@ -141,8 +150,11 @@ class OnlineStates(OnlineSearch):
     """
 
     def __init__(self, score: StateScore, lengths: Floats | None = None) -> None:
+        if not isinstance(score, StateScore):
+            raise OracleError(f"expected a StateScore, got {shown(score)}")
         self.settled = []
         C, columns = score.lengths.shape
+        self.n_columns = C
         self.score = score
         self.whole = np.zeros((C, 0)) if lengths is None else lengths
         self.rules = StateRules(
@@ -257,6 +269,7 @@ class OnlineChanges(OnlineSearch):
         fits = is_number(price) and 0 <= price <= LARGEST_VALUE
         refuse_unless(fits, "price", f"a number from 0 to {LARGEST_VALUE:g}", price)
         self.settled = []
+        self.n_columns = n_columns
         self.price = price
         n = max_candidates
         starts, rows = np.zeros((2, n), dtype=np.int64)
