@@ -74,11 +74,21 @@ def place(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArray
 def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Span]:
     """Warn of stretches that are elsewhere, and of those that are one; return all of them."""
     misplaced = []
+    short = []
     for start, end, one in spans:
         moments = [one.start] if one.end == np.inf else [one.start, one.end]
         is_end = one.end == np.inf and start == len(axis)  # the last row says where it ends
-        if (start == end and not is_end) or any(map(axis.is_beyond, moments)):
+        if any(map(axis.is_beyond, moments)):
             misplaced.append(one)
+        elif start == end and not is_end:
+            misplaced.append(one)
+            short.append(one)
+    if 2 * len(short) > len(spans):
+        raise DataError(
+            f"{where}{len(short)} of {counted(len(spans), 'interval')} are between two samples, "
+            f"the first is {short[0]}: samples are too few for these labels, or check the unit of "
+            "time, which the name of a column tells, as start_ms or start_sample"
+        )
     joined, _ = collisions(spans)
     n = counted(len(spans), "interval")
     if misplaced:

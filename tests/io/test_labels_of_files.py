@@ -53,6 +53,16 @@ def test_stretches_in_another_unit_of_time(tmp_path):
         assert labelled(tmp_path, text) == ["a"] * 20
 
 
+@pytest.mark.parametrize("step", [0.15, 0.2, 0.05])
+def test_stretches_most_of_which_are_between_two_samples(tmp_path, step):
+    edges = np.arange(0.0, 9.5, step).round(2)
+    names = np.resize(["a", "b"], edges.size - 1)
+    rows = zip(edges[:-1], edges[1:], names, strict=True)
+    text = "".join(f"{start},{end},{name}\n" for start, end, name in rows)
+    with pytest.raises(DataError, match=r"intervals are between two samples, the first is 'b'"):
+        labelled(tmp_path, f"start,end,label\n{text}")
+
+
 def test_moments_that_are_times_of_samples_but_for_rounding():
     """14 * 0.1 is more than 1.4, and was after the sample at 1.4."""
     stretches = [Interval(0, 14 * 0.1, "rest"), Interval(14 * 0.1, 5, "walk")]
