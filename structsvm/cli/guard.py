@@ -1,4 +1,7 @@
-"""Where commands may write."""
+"""Where commands may write.
+
+Nothing that a command reads is written over, and nothing that exists unless it is forced.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from structsvm.cli.request import takes_images
 from structsvm.errors import SettingsError
-from structsvm.graphs.label_maps import IMAGE_KINDS as IMAGE_KINDS
-from structsvm.graphs.label_maps import MASK_KINDS
+from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS
 from structsvm.io.folders import PREDICTED, RECORDING_KINDS, TRIED, predictions_among
 from structsvm.io.folders import READ as LISTED
 from structsvm.io.image_folder import MASK_ENDING, OVERLAY, made_of_images
@@ -21,9 +22,6 @@ from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.sniff import kind_of
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.whole_files import unwritable
-
-if TYPE_CHECKING:
-    pass
 
 READ = (
     *RECORDING_KINDS,

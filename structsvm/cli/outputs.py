@@ -1,7 +1,4 @@
-"""What commands write: where they may, and partitions as tables, images and figures.
-
-Nothing that a command reads is written over, and nothing that exists unless it is forced.
-"""
+"""What commands write: partitions as tables, images and figures."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ from structsvm.cli.guard import places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES
-from structsvm.graphs.label_maps import IMAGE_KINDS as IMAGE_KINDS
 from structsvm.io.recording import BLANKS_BETWEEN, Origin, Recording
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame

@@ -128,7 +128,7 @@ class Evaluation:
     labels: Sequence[Any] = field(default=(), compare=False)
     """The labels as they were given."""
     times: Sequence[TimeAxis | None] = field(default=(), compare=False)
-    """When the instances of each recording were measured; empty if it is known of none."""
+    """When the samples of each recording were measured; empty if it is known of none."""
 
     @classmethod
     def of(
@@ -274,7 +274,7 @@ class Evaluation:
 
 
 def _clocks(times: Sequence[TimeAxis | None], labels: Sequence[Known]) -> tuple[str, list[Floats]]:
-    """The unit of time, and the time in it of each labelled instance of each recording."""
+    """The unit of time, and the time in it of each labelled sample of each recording."""
     axes = [axis for axis in times if axis is not None]
     units = {"" if axis.holds_dates else axis.name for axis in axes}
     if len(axes) < len(labels) or len(units) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structsvm.data.instance import Instance
 from structsvm.data.per_instance import Counts, asked_counts
@@ -16,9 +16,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.in_metric import InMetric
 from structsvm.plotting.words import heaviest_columns, heaviest_directions
 from structsvm.support.arrays import Floats
-
-if TYPE_CHECKING:
-    pass
 
 
 def traces(
