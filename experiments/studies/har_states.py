@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -71,7 +72,7 @@ def tested(
             elif name == LEARNED:
                 model = StateSegmenter().fit(Xs, ys, groups=groups)
             else:
-                model.weight_ = model.start_
+                model.model_ = replace(model.model_, weight=model.start_)
             states = model.predict_states(new)
             found[name] = {
                 RIGHT: [float((a == r.y).mean()) for a, r in zip(states, test, strict=True)]
