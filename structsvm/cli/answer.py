@@ -60,7 +60,7 @@ class Answer:
         search: MetricLearnerCV | None = None,
     ) -> Answer:
         """Judge by what was held out, of the columns that were learned from."""
-        test = test.seen_by(learner)
+        test = test.with_columns_of(learner)
         inputs = test.inputs
         instances = inputs.scored(test.data.instances)
         model = output / MODEL

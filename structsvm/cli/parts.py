@@ -90,7 +90,7 @@ class Part:
         inputs = replace(self.inputs, items=items)
         return replace(self, inputs=inputs, data=replace(data, names=list(names)))
 
-    def seen_by(self, learner: Learner) -> Part:
+    def with_columns_of(self, learner: Learner) -> Part:
         """The same with the columns that a learner knows, as far as it was learned from these."""
         names = [str(name) for name in getattr(learner, "feature_names_in_", ())]
         there = self.inputs.features or ()

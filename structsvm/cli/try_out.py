@@ -437,7 +437,7 @@ class Search:
 
 def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Path) -> None:
     """Learn the same from all that was read, the part that was held out as well."""
-    whole = whole.seen_by(learner).in_pieces
+    whole = whole.with_columns_of(learner).in_pieces
     inputs = whole.inputs
     path = output / ALL
     if (own := problem_name(learner.problem_)) != inputs.request.problem:
