@@ -6,7 +6,7 @@ Nothing here knows what a labelling is: partitions are one case, chains or class
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,10 +53,12 @@ class Separation:
 class Problem(Contract):
     """Declares the joint feature map, the loss and loss-augmented inference.
 
-    The structured hinge loss of an instance is ``L(w) = max_y' loss(y, y') + <w, joint_feature(x,
-    y')
-    - joint_feature(x, y)>`` (Lajugie et al., section "Large-margin structured output learning").
+    The structured hinge loss of an instance is
+    ``L(w) = max_y' loss(y, y') + <w, joint_feature(x, y') - joint_feature(x, y)>``
+    (Lajugie et al., section "Large-margin structured output learning").
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"separate_all": "separate_each"}
 
     @property
     @hook

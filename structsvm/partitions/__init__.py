@@ -2,4 +2,11 @@
 
 from structsvm.support.lazy import lazy
 
-__getattr__, __dir__, __all__ = lazy(__name__, __file__)
+RENAMED = {
+    "Sample": "Instance",
+    "LabelledSample": "LabelledInstance",
+    "SearchedSample": "SearchedInstance",
+}
+"""What plugins import under an older name."""
+
+__getattr__, __dir__, __all__ = lazy(__name__, __file__, renamed=RENAMED)

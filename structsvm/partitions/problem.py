@@ -63,6 +63,7 @@ class PartitionProblem(Contract):
     """
 
     needs: ClassVar[Mapping[str, str]] = {"partition": "calibrate"}
+    renamed: ClassVar[Mapping[str, str]] = {"training_sample": "training_instance"}
 
     @property
     @abstractmethod

@@ -153,6 +153,8 @@ class Contract(ABC):  # noqa: B024 (its subclasses have abstract methods)
     needs: ClassVar[Mapping[str, str]] = {}
     """Definitions of a subclass that nothing calls unless it replaces another of this class, too:
     the one to the other."""
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Names that hooks had, which nothing calls, and those that they have."""
 
     @hook
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -178,6 +180,10 @@ def _require_called(cls: type, name: str) -> None:
     """Refuse a definition that nothing would call."""
     bases = [base for base in cls.__mro__[1:] if issubclass(base, Contract)]
     for base in bases:
+        if name in vars(base).get("renamed", {}):
+            raise PluginError(
+                f"{cls.__qualname__}.{name} would not be called: it is {base.renamed[name]} now"
+            )
         partner = vars(base).get("needs", {}).get(name)
         if partner is not None and not overrides(cls, partner, base):
             raise PluginError(

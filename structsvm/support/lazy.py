@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from structsvm.errors import MissingExtraError
 
 
 def lazy(
-    package: str, file: str, rooms: Sequence[str] = ()
+    package: str,
+    file: str,
+    rooms: Sequence[str] = (),
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """What a package defines so that its names are loaded; ``renamed`` are older ones of some."""
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     home: dict[str, str] = {}
     for node in stub.body:
@@ -24,6 +30,11 @@ def lazy(
     def load(name: str) -> Any:
         if name in rooms:
             return import_module(f"{package}.{name}")
+        if name in renamed:
+            warnings.warn(
+                f"{package}.{name} is called {renamed[name]} now", FutureWarning, stacklevel=2
+            )
+            return load(renamed[name])
         if name not in home:
             # With what was looked for, and where, Python says what was probably meant.
             raise AttributeError(

@@ -11,7 +11,7 @@ import pytest
 from cases import cases
 from wrong_plugins import Classes, Segments, mutant, recordings
 
-from structsvm import ChangePoint, MetricLearner, Status
+from structsvm import ChangePoint, MetricLearner, Status, partitions
 from structsvm.errors import (
     DataError,
     LearningError,
@@ -35,7 +35,7 @@ from structsvm.partitions import (
     TraceObjective,
     Traits,
 )
-from structsvm.problem import RegularizedRisk, Separation
+from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.problems import Clustering, NormalizedCut, SegmentProblem
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.certificate import Stopping
@@ -475,6 +475,24 @@ def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
         {**ours, partner: same, "calibrate": same} if name == "decoder" else {**ours, partner: same}
     )
     type(base)("Mine", (base,), whole)
+
+
+@cases(
+    (Clustering, "training_sample", "training_instance"),
+    (SegmentProblem, "training_sample", "training_instance"),
+    (Problem, "separate_all", "separate_each"),
+)
+def test_a_hook_under_its_older_name_is_refused(base, name, now):
+    with pytest.raises(PluginError, match=f"Mine.{name} would not be called: it is {now} now"):
+        type(base)("Mine", (base,), {name: same})
+
+
+@pytest.mark.parametrize("name", ["Sample", "LabelledSample", "SearchedSample"])
+def test_what_plugins_import_under_an_older_name_says_how_it_is_called(name):
+    now = name.replace("Sample", "Instance")
+    with pytest.warns(FutureWarning, match=f"structsvm.partitions.{name} is called {now} now"):
+        assert getattr(partitions, name) is getattr(partitions, now)
+    assert name not in dir(partitions)
 
 
 @cases(
