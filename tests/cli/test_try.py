@@ -16,7 +16,7 @@ from clocks import Clock
 from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint
-from structsvm.cli import app, main, try_out
+from structsvm.cli import allowed_time, app, main, try_out
 from structsvm.cli.answer import verdict_of
 from structsvm.cli.parts import n_items
 from structsvm.errors import DataError, LearningError
@@ -361,7 +361,7 @@ def test_a_choice_that_is_late_leaves_the_answer_so_far(done, recordings, tmp_pa
 def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
     done, recordings, tmp_path, monkeypatch, minutes
 ):
-    clock = Clock.of(monkeypatch, app, try_out, progress)
+    clock = Clock.of(monkeypatch, allowed_time, app, try_out, progress)
     start = clock.now
 
     choose = try_out.Search._choose
@@ -383,7 +383,7 @@ def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
 def test_a_first_answer_that_takes_for_ever_is_learned_from_fewer_samples(
     done, recordings, tmp_path, monkeypatch, minutes, quick
 ):
-    clock = Clock.of(monkeypatch, app, try_out, progress)
+    clock = Clock.of(monkeypatch, allowed_time, app, try_out, progress)
     monkeypatch.setattr(try_out, "LEAST", 50)
     start = clock.now
     choose = try_out.Search._choose
@@ -405,7 +405,7 @@ def test_a_first_answer_that_takes_for_ever_is_learned_from_fewer_samples(
 @pytest.mark.usefixtures("closed_forms")
 @pytest.mark.parametrize(("n", "fewest"), [(12, 8), (20, 8), (30, 3)])
 def test_reading_ends_in_its_part_of_the_time(done, tmp_path, monkeypatch, n, fewest):
-    clock = Clock.of(monkeypatch, app, try_out, progress)
+    clock = Clock.of(monkeypatch, allowed_time, app, try_out, progress)
     monkeypatch.setattr("structsvm.cli.inputs.FEWEST_READ", fewest)
     read = files.read_file
 
@@ -421,7 +421,7 @@ def test_reading_ends_in_its_part_of_the_time(done, tmp_path, monkeypatch, n, fe
         write_recording(replace(one, X=one.X + 1e-9 * k), tmp_path / "r" / f"{k}.npz")
     start = clock.now
     _, err = done(f"try change-point {tmp_path}/r --minutes 1 -o {tmp_path}/out")
-    n_read = max(fewest, math.ceil(60 * try_out.READING / 5))
+    n_read = max(fewest, math.ceil(60 * allowed_time.READING / 5))
     assert f"to answer in time, {n_read} of {n} files are read" in err
     assert clock.now - start <= 1.3 * 60
     start = clock.now
