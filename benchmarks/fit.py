@@ -33,7 +33,7 @@ from structsvm.oracles._segments.table import NO_TRUTH
 from structsvm.partitions import Examples
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import penalty_grid
-from structsvm.support.checks import read_only
+from structsvm.support.values import read_only
 
 FIRST_FIT = """
 import time

@@ -19,8 +19,8 @@ from sklearn.cluster import kmeans_plusplus
 from structsvm.errors import OracleError
 from structsvm.oracles._starts import GroupedObjective, numbered
 from structsvm.partitions.constraint import Constraint
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
+from structsvm.support.values import Floats, Ints
 
 
 class Chunks(NamedTuple):

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from structsvm.oracles._starts import Clusters, GroupedObjective, clusters_of, numbered
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
+from structsvm.support.values import Floats, Ints
 
 MOST_WORK = 4e9
 """Products after which no further sweep begins: reached when clusters cost nothing and there are

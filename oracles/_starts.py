@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import without_warnings
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces
+from structsvm.support.values import Floats, Ints
 
 MOST_LEAVES = 8_000
 """Ward's tree stands on single samples up to here."""

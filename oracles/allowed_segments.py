@@ -25,9 +25,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
-from structsvm.support.arrays import Bools, Ints
-from structsvm.support.checks import read_only, refuse_below, refuse_unless, shown
 from structsvm.support.contract import asked
+from structsvm.support.values import Bools, Ints, read_only, refuse_below, refuse_unless, shown
 
 Rule = Callable[[Any, Any, int], Any]
 

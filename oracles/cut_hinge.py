@@ -20,7 +20,7 @@ import numpy as np
 from structsvm.graphs.similarity import Similarity, Weights
 from structsvm.oracles.normalized_cut import DEFLATION, CutOperator, scaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 
 @dataclass(frozen=True, eq=False)

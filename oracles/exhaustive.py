@@ -13,8 +13,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole
+from structsvm.support.values import Floats, is_whole
 
 Labels = NDArray[np.int8]
 

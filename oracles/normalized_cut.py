@@ -25,7 +25,7 @@ from structsvm.oracles.spectral import fix_signs, top_eigenpairs
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 MOST_CLUSTERS = 20
 """Where counting clusters ends."""

@@ -20,8 +20,7 @@ from structsvm.oracles._segments.states import (
 )
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint, checked_places
-from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import is_whole, read_only, shown
+from structsvm.support.values import Bools, Floats, Ints, is_whole, read_only, shown
 
 LONG = 4
 """Times the lengths that are told apart from which on comparing them takes less than it spares."""

@@ -29,7 +29,7 @@ from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 TIGHT = 1e-7
 """Gap, relative to the scale of the objective, at which the bound proves a partition optimal."""

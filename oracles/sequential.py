@@ -26,9 +26,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats, Ints, Stack
-from structsvm.support.checks import is_whole, read_only
 from structsvm.support.contract import overrides
+from structsvm.support.values import Floats, Ints, Stack, is_whole, read_only
 
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""

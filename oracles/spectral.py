@@ -25,7 +25,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 LARGEST_FACTOR = 2**27
 """Numbers in the largest relaxed factor (T, K) that is ever formed: 1 GB."""

@@ -12,9 +12,8 @@ from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.trace_objective import faults_of_truth
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number, is_whole, read_only, shown
 from structsvm.support.compiled import compiled, inner
+from structsvm.support.values import Floats, Ints, is_number, is_whole, read_only, shown
 
 NEVER_LATE = read_only(np.zeros((0, 0), dtype=np.int64))
 """Where no scores are late."""

@@ -14,14 +14,13 @@ from structsvm.data.checks import MISSING
 from structsvm.data.instance import Instance
 from structsvm.data.labels import check_vector, label_values, refuse_missing
 from structsvm.data.reading import read_arrays
-from structsvm.errors import DataError, SettingsError
-from structsvm.messages import parameter
+from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import Traits, refuse_kappa
-from structsvm.support.checks import is_whole, refuse_below, refuse_unlisted
 from structsvm.support.contract import hook, overrides
+from structsvm.support.values import is_whole, refuse_below, refuse_unlisted
 
 SEGMENTS = Traits(
     contiguous=True,

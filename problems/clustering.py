@@ -32,8 +32,7 @@ from structsvm.partitions.training_instance import (
 from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problem import Separation
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_bad_seed, refuse_below, refuse_unlisted
+from structsvm.support.values import Floats, refuse_bad_seed, refuse_below, refuse_unlisted
 
 ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
 

@@ -13,7 +13,7 @@ from structsvm.partitions.metric import metric_factor
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 from structsvm.weights import Nonnegative, WeightSpace
 
 

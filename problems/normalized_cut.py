@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from structsvm.data.checks import checked_names
 from structsvm.data.instance import Instance
 from structsvm.data.words import GRAPHS
-from structsvm.errors import DataError, OracleError, SettingsError, about, warn
+from structsvm.errors import (
+    Code,
+    DataError,
+    OracleError,
+    SettingsError,
+    about,
+    nth,
+    parameter,
+    warn,
+)
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
 from structsvm.graphs.labelled_nodes import (
@@ -24,7 +33,6 @@ from structsvm.graphs.labelled_nodes import (
 )
 from structsvm.graphs.readers import as_graph, as_list
 from structsvm.graphs.similarity import Similarity, start_scale
-from structsvm.messages import Code, nth, parameter
 from structsvm.oracles.cut_hinge import NormalizedHinge, PlainHinge, indicators
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, Embedding, constrained_cut
 from structsvm.parallel.single import single_threaded
@@ -40,9 +48,8 @@ from structsvm.partitions.training_instance import Examples
 from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problems.cut_risk import CutRisk
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_bad_seed, refuse_unlisted
 from structsvm.support.progress import stage
+from structsvm.support.values import Floats, refuse_bad_seed, refuse_unlisted
 from structsvm.weights import WeightSpace
 
 INVISIBLE, COLLAPSE = 0.05, 0.5

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.errors import DataError, OracleError
-from structsvm.messages import nth, said_by
+from structsvm.errors import DataError, OracleError, nth, said_by
 from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import StateScore, checked_states, segments_of
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.losses import partition_loss
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
-from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import refuse_unless, shown
+from structsvm.support.values import Bools, Floats, Ints, refuse_unless, shown
 from structsvm.weights import Free, Nonnegative, Product
 
 

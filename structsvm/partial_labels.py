@@ -23,11 +23,9 @@ from structsvm.data.labels import (
     unknown_labels,
     unlabelled,
 )
-from structsvm.errors import DataError
-from structsvm.messages import join, parameter
+from structsvm.errors import DataError, join, parameter
 from structsvm.partitions.constraint import Constraint, Region
-from structsvm.support.arrays import Ints
-from structsvm.support.checks import counted, is_whole
+from structsvm.support.values import Ints, counted, is_whole
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from structsvm.errors import DataError, SettingsError
-from structsvm.messages import parameter
+from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.status import Quality, Solution
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, shown
 from structsvm.support.contract import Contract, hook, promises
+from structsvm.support.values import Floats, counted, shown
 from structsvm.weights import WeightSpace
 
 if TYPE_CHECKING:

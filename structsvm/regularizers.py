@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from structsvm.errors import SettingsError
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number, refuse_unless
 from structsvm.support.contract import hook
+from structsvm.support.values import Floats, is_number, refuse_unless
 from structsvm.weights import Free, Product, WeightSpace, factors_of
 
 if TYPE_CHECKING:

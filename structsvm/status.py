@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted
+from structsvm.support.values import Floats, counted
 
 __all__ = [
     "History",

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 if TYPE_CHECKING:
     import cvxpy as cp

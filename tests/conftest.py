@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session", autouse=True)
 def fields():
     """Refuse f-strings that a message with fields is put into: they keep its words alone."""
-    from structsvm.messages import Text
+    from structsvm.errors import Text
 
     def refuse(text, spec):
         assert all(isinstance(part, str) for part in text.parts), f"add it by +: {text.parts}"

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"errors", "messages", "status", "support"},
+    {"errors", "status", "support"},
     {"regularizers", "weights"},
     {"masters", "parallel", "problem"},
     {"solvers"},

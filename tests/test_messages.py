@@ -15,24 +15,28 @@ from cases import cases
 from structsvm import ChangePoint, DataError, LearningError, MetricLearner, SettingsError
 from structsvm.cli.request import options_for
 from structsvm.cli.usage import COMMANDS, build_parser
-from structsvm.errors import OracleError, PluginError, about, among, warn
-from structsvm.io.recording import FileOptions
-from structsvm.messages import (
+from structsvm.errors import (
     Code,
     Numbered,
+    OracleError,
     Parameter,
+    PluginError,
     Text,
     Wording,
+    about,
+    among,
     join,
     named,
     nth,
     parameter,
     said_by,
+    warn,
     wording,
 )
+from structsvm.io.recording import FileOptions
 from structsvm.solvers.certificate import Stopping
-from structsvm.support.checks import some_of
 from structsvm.support.contract import asked
+from structsvm.support.values import some_of
 
 ADVICE = "bad: " + parameter("skip_lines", [9]) + " leaves it out"
 

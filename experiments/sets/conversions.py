@@ -9,8 +9,8 @@ from scipy.io import loadmat
 
 from structsvm.datasets.public import Fetch, around
 from structsvm.io.recording import Recording
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.lazy import require
+from structsvm.support.values import Floats, Ints
 
 BEE_FEATURES = ("x", "y", "sin", "cos", "dtheta", "|dtheta|", "speed")
 TEP_START = 160

@@ -10,7 +10,7 @@ from structsvm import EquivalenceMatrix
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import refuse_other_sizes
 from structsvm.partitions.losses import matched_labels
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 ERROR_WEIGHTS = {"delay": 0.1, "transition": 0.3, "missing": 0.5, "isolation": 0.8}
 """What the kinds of errors of :func:`state_matching_score` cost, as its authors set them."""

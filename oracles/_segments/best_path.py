@@ -15,7 +15,7 @@ from structsvm.oracles._segments.searches import backtrack, tree_scan
 from structsvm.oracles._segments.table import SegmentTable, build_table, path_value
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 SCORE_TIES = 1e-10
 """Differences below this fraction of the objective's size are rounding."""

@@ -17,7 +17,7 @@ import numpy as np
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.table import NO_INTEGERS
 from structsvm.partitions.constraint import Constraint, Region
-from structsvm.support.arrays import Bools, Ints
+from structsvm.support.values import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,8 @@ from structsvm.oracles._segments.vectors import (
     spread,
     write,
 )
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
+from structsvm.support.values import Floats, Ints
 
 TOGETHER = 8
 """Prices that are searched side by side."""

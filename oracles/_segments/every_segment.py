@@ -31,9 +31,9 @@ from structsvm.oracles._segments.vectors import (
     spread,
     write,
 )
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled
 from structsvm.support.interrupts import pieces
+from structsvm.support.values import Floats, Ints
 
 
 class Graph(NamedTuple):

@@ -27,10 +27,18 @@ from structsvm.oracles._segments.running_states import (
 )
 from structsvm.oracles._segments.tree import BEFORE, START, STATE, kept, path_to
 from structsvm.oracles.state_score import StateScore
-from structsvm.support.arrays import Floats, Ints, all_within
-from structsvm.support.checks import is_number, is_whole, read_only, refuse_unless, shown
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import uninterrupted
+from structsvm.support.values import (
+    Floats,
+    Ints,
+    all_within,
+    is_number,
+    is_whole,
+    read_only,
+    refuse_unless,
+    shown,
+)
 
 NOT_BARRED = (0, -1)
 

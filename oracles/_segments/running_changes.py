@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from structsvm.oracles._segments.tree import BEFORE, START, STATE, kept, with_room
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import inner
+from structsvm.support.values import Floats, Ints
 
 SLACK = 1e-9
 """What a segment has to cost beyond the best before it is left out, as a part of that: far above

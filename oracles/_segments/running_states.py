@@ -12,8 +12,8 @@ import numpy as np
 
 from structsvm.oracles._segments.states import NOWHERE, added, of_late
 from structsvm.oracles._segments.tree import BEFORE, START, STATE, kept, with_room
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
+from structsvm.support.values import Floats, Ints
 
 SLACK = 1e-9
 """What a segment has to be behind beyond what lengths can make up for, as a part of its score: far

@@ -36,10 +36,9 @@ from structsvm.oracles._segments.vectors import (
     where_larger,
 )
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import read_only
 from structsvm.support.compiled import inner
 from structsvm.support.interrupts import uninterrupted
+from structsvm.support.values import Floats, Ints, read_only
 
 ANCHOR, ORIGIN, LEFT = 0, 1, 2
 """Rows of ``SegmentTable.lanes``."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.support.arrays import Bools, Ints
 from structsvm.support.compiled import inner
+from structsvm.support.values import Bools, Ints
 
 START, STATE, BEFORE = 0, 1, 2
 """Columns: where the segment begins, its state, and the row of the segment before, or -1."""

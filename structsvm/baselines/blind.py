@@ -22,7 +22,7 @@ from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 from structsvm.training_labels import Known
 
 N_LENGTHS = 80

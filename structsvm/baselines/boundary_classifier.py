@@ -25,7 +25,7 @@ from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 DISTANCES = (1, 2, 3, 5, 8, 12)
 """Samples between two peaks, at least, to choose from."""

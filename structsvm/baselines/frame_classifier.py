@@ -24,7 +24,7 @@ from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import StateScore
 from structsvm.partitions.equivalence import runs_of
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 USUAL_PRICE = 3.0
 """Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""

@@ -26,8 +26,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.values import Floats, Ints
 
 USUAL_THRESHOLD = 0.5
 """Of the second of two regions, where nothing says otherwise."""

@@ -23,7 +23,7 @@ from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.checks import refuse_unlisted
+from structsvm.support.values import refuse_unlisted
 
 NAMES_BY_KIND = {
     "forest": "forest-classifier",

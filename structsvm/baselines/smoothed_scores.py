@@ -16,7 +16,7 @@ from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import StateScore
 from structsvm.partitions.equivalence import runs_of
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 WIDTHS = (0.0, 0.4, 0.7, 1.15)
 SHORTEST = (0.0, 0.25, 0.3, 0.4, 0.45, 0.6, 0.75, 0.9)

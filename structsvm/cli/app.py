@@ -24,8 +24,9 @@ from structsvm.errors import (
     OracleError,
     PluginError,
     StructSVMError,
+    join,
+    said_by,
 )
-from structsvm.messages import join, said_by
 from structsvm.support.contract import culprit
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130

@@ -16,7 +16,7 @@ from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read
 from structsvm.cli.request import Request, learner_of, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import ModelFileError, SettingsError
+from structsvm.errors import ModelFileError, SettingsError, parameter
 from structsvm.evaluation.margin_rates import margin_rates
 from structsvm.io.folders import find_recordings
 from structsvm.io.sniff import stem_of
@@ -26,7 +26,6 @@ from structsvm.learner.learner import Learner
 from structsvm.learner.parameters import named_problem
 from structsvm.learner.preparing import read_training
 from structsvm.learner.training_set import TrainingSet
-from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.words import CHOSEN_FOR, described, training_in_words

@@ -15,7 +15,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, SettingsError, about
 from structsvm.learner.change_tracker import Change
 from structsvm.learner.learner import Learner
-from structsvm.support.checks import counted, some_of
+from structsvm.support.values import counted, some_of
 
 SEPARATORS = (",", ";", "\t")
 AT_ONCE = 2**16

@@ -25,7 +25,7 @@ from structsvm.data.instance import Instance
 from structsvm.data.labels import unlabelled
 from structsvm.data.times import TimeAxis, usual_steps
 from structsvm.data.words import IMAGES, Words
-from structsvm.errors import DataError, SettingsError, warn
+from structsvm.errors import DataError, SettingsError, parameter, warn
 from structsvm.io.files import RecordingFiles
 from structsvm.io.folders import shared
 from structsvm.io.label_files import read_regions
@@ -33,7 +33,6 @@ from structsvm.io.recording import Recording, listed
 from structsvm.learner.files import save
 from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import as_measured
-from structsvm.messages import parameter
 from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.contract import settings_in

@@ -22,7 +22,7 @@ from structsvm.cli.request import (
 )
 from structsvm.cli.terminal import Terminal
 from structsvm.data.marks import count_marks
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.io.changes import refuse_one_word, refuse_without_changes
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
 from structsvm.io.files import RecordingFiles, formats_in_words, read_files
@@ -31,11 +31,10 @@ from structsvm.io.image_folder import images_of, read_in_time
 from structsvm.io.intervals import layers_of, with_labels
 from structsvm.io.recording import FileOptions, Recording, listed
 from structsvm.learner.learner import Learner
-from structsvm.messages import parameter
 from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.checks import counted, some_of
 from structsvm.support.lazy import require
+from structsvm.support.values import counted, some_of
 
 FEWEST_READ = 8
 """Files that are read whatever time that takes."""

@@ -22,8 +22,8 @@ from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.plotting.cut import as_file, overlay
-from structsvm.support.checks import csv_text, finite
 from structsvm.support.lazy import require
+from structsvm.support.values import csv_text, finite
 from structsvm.support.whole_files import write_atomically
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from structsvm.partitions.plugins import (
     plugins,
     problem_names,
 )
-from structsvm.support.checks import finite
 from structsvm.support.contract import flat
+from structsvm.support.values import finite
 from structsvm.support.whole_files import unwritable, write_atomically
 
 GROUPS = {

@@ -29,8 +29,8 @@ from structsvm.learner.rules import Rules
 from structsvm.learner.segments import names_of_items, segment_table
 from structsvm.learner.steps import labels_of, partition_each
 from structsvm.partial_labels import PartialLabels
-from structsvm.support.checks import counted, refuse_below, some_of
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.values import counted, refuse_below, some_of
 
 Pairs = Sequence[tuple[int, int]]
 

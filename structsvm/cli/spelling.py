@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
-from structsvm.errors import StructSVMError
-from structsvm.messages import Numbered, Parameter, Part, Text, Wording
+from structsvm.errors import Numbered, Parameter, Part, StructSVMError, Text, Wording
 
 
 class Spelling:

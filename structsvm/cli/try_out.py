@@ -45,6 +45,7 @@ from structsvm.errors import (
     DataWarning,
     SettingsError,
     VerdictWarning,
+    parameter,
     without_warnings,
 )
 from structsvm.io.folders import MODEL, PREDICTED, READ, TRIED
@@ -55,7 +56,6 @@ from structsvm.learner.methods import menu_of
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.learner.truths import check_truths
-from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE_TABLES
 from structsvm.partitions.plugins import problem_name

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from structsvm.data.missing import LARGEST_VALUE, blocks, filled
 from structsvm.data.words import RECORDINGS, Words
-from structsvm.errors import DataError
-from structsvm.messages import parameter
-from structsvm.support.arrays import Bools, Floats, all_within
-from structsvm.support.checks import (
+from structsvm.errors import DataError, parameter
+from structsvm.support.tables import column_names, refuse_other_columns, refuse_repeated
+from structsvm.support.values import (
+    Bools,
+    Floats,
+    all_within,
     counted,
     read_only,
 )
-from structsvm.support.tables import column_names, refuse_other_columns, refuse_repeated
 
 Names = Sequence[str] | None
 """What columns are called, if they have names."""

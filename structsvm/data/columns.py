@@ -11,10 +11,8 @@ import numpy as np
 
 from structsvm.data.deferred import Data, arrays_among
 from structsvm.data.labels import label_values
-from structsvm.errors import DataError, warn
-from structsvm.messages import join, parameter
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import some_of
+from structsvm.errors import DataError, join, parameter, warn
+from structsvm.support.values import Floats, some_of
 
 FEWEST_THAT_RISE = 10
 """In fewer rows a measurement may rise throughout by chance."""

@@ -19,8 +19,8 @@ from structsvm.data.deferred import (
 from structsvm.data.missing import magnitudes, scales
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, warn
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import (
+from structsvm.support.values import (
+    Floats,
     some_of,
 )
 

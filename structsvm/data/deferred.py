@@ -20,9 +20,8 @@ from structsvm.errors import DataError
 from structsvm.parallel.by_name import spread
 from structsvm.parallel.single import single_threaded
 from structsvm.support import limits
-from structsvm.support.arrays import Bools, Floats, Ints, Stack
-from structsvm.support.checks import read_only
 from structsvm.support.codec import fingerprint
+from structsvm.support.values import Bools, Floats, Ints, Stack, read_only
 
 Step = Callable[[Floats], Floats]
 """A function of an array (T, P) that other processes can be sent; T stays what it was.

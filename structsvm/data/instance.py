@@ -8,7 +8,7 @@ from typing import Any
 
 from structsvm.data.deferred import Data, Step, apply_each, has_missing, in_memory, take_rows
 from structsvm.errors import DataError
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

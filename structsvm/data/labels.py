@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from structsvm.data.checks import place_in, refuse_no_array
 from structsvm.errors import DataError
-from structsvm.support.arrays import Bools, Ints
-from structsvm.support.checks import (
+from structsvm.support.values import (
+    Bools,
+    Ints,
     is_number,
 )
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import warn
-from structsvm.messages import parameter, wording
-from structsvm.support.arrays import Bools
+from structsvm.errors import parameter, warn, wording
+from structsvm.support.values import Bools
 
 YES = ("true", "yes")
 NO = ("false", "no")

@@ -39,14 +39,13 @@ from structsvm.data.rows import (
 )
 from structsvm.data.times import warn_about_times
 from structsvm.data.words import RECORDINGS, Words
-from structsvm.errors import DataError, StructSVMError
-from structsvm.messages import Text, said_by, wording
+from structsvm.errors import DataError, StructSVMError, Text, said_by, wording
 from structsvm.parallel.by_name import spread
 from structsvm.support.archive import read_npz
-from structsvm.support.arrays import Floats
 from structsvm.support.codec import fingerprint
 from structsvm.support.lazy import require
 from structsvm.support.tables import column_names, refuse_other_columns
+from structsvm.support.values import Floats
 
 PARTS_OF_A_PASS = 256
 """A pass over recordings that are not in memory is in at most so many parts."""

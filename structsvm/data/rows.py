@@ -14,14 +14,12 @@ from structsvm.data.checks import (
 )
 from structsvm.data.columns import FEWEST_THAT_RISE
 from structsvm.data.times import TimeAxis, read_times
-from structsvm.errors import DataError, about, warn
-from structsvm.messages import parameter, wording
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import counted, some_of
+from structsvm.errors import DataError, about, parameter, warn, wording
 from structsvm.support.tables import (
     in_order_of_rows,
     refuse_repeated,
 )
+from structsvm.support.values import Floats, Ints, counted, some_of
 
 EVEN_STEPS = 1e-6
 """Part of a step by which equal steps may differ."""

@@ -12,8 +12,9 @@ import numpy as np
 from structsvm.data.constant import CONSTANT_UP_TO
 from structsvm.data.deferred import Data, map_arrays
 from structsvm.data.missing import magnitudes, means, scales
-from structsvm.support.arrays import Floats, Stack
-from structsvm.support.checks import (
+from structsvm.support.values import (
+    Floats,
+    Stack,
     refuse_unlisted,
 )
 

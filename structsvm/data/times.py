@@ -29,8 +29,8 @@ from structsvm.data.clock import (
     stamp_in,
 )
 from structsvm.errors import DataError, warn, without_warnings
-from structsvm.support.checks import some_of
 from structsvm.support.lazy import require
+from structsvm.support.values import some_of
 
 REGULAR = 1.5
 """Largest step of regular sampling with some jitter, in medians."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import SupportsInt
 
-from structsvm.messages import Text, nth
-from structsvm.support.checks import counted
+from structsvm.errors import Text, nth
+from structsvm.support.values import counted
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from structsvm.io.recording import Recording
-from structsvm.support.checks import refuse_below, refuse_unless, refuse_unlisted
+from structsvm.support.values import refuse_below, refuse_unless, refuse_unlisted
 
 MIN_LENGTH = 20  # samples in the shortest segment
 N_CHANGES = (5, 9)  # fewest and most changes of a recording, and of each nuisance feature

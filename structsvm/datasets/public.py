@@ -17,9 +17,8 @@ from structsvm.errors import DownloadError
 from structsvm.io.files import read_recording
 from structsvm.io.npz import write_recording
 from structsvm.io.recording import Recording, share_features
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_unlisted
 from structsvm.support.lazy import require
+from structsvm.support.values import Floats, Ints, refuse_unlisted
 
 DATA_VARIABLE = "STRUCTSVM_DATA"  # environment variable: the folder that holds the public sets
 MIRROR_VARIABLE = "STRUCTSVM_DATA_MIRROR"

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from structsvm.learner.columns import Said
-from structsvm.support.checks import finite
+from structsvm.support.values import finite
 
 __all__ = ["Diagnosis", "Finding"]
 

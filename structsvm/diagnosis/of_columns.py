@@ -10,9 +10,9 @@ from sklearn.preprocessing import StandardScaler
 from structsvm.data.constant import is_constant
 from structsvm.diagnosis.examined import Examined
 from structsvm.diagnosis.findings import Found
+from structsvm.errors import parameter
 from structsvm.learner.columns import codes_in
-from structsvm.messages import parameter
-from structsvm.support.checks import some_of
+from structsvm.support.values import some_of
 
 DOMINATES = 0.5  # a share of the squared distances, of one feature out of several,
 

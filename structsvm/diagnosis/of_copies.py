@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from structsvm.diagnosis.examined import Examined
 from structsvm.diagnosis.findings import Found
 from structsvm.evaluation.contrast import MIN_UNITS
-from structsvm.support.checks import counted, some_of
+from structsvm.support.values import counted, some_of
 
 SHARED_ITEMS = 8  # consecutive items that two instances must share to have a stretch in common
 

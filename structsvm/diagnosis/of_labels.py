@@ -11,7 +11,7 @@ from structsvm.diagnosis.examined import Examined
 from structsvm.diagnosis.findings import Found
 from structsvm.learner.columns import changes_in, explained, labels_in
 from structsvm.partitions.equivalence import runs_of
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 ROTATIONS = 39  # labels at other places, to compare the labelled places with
 

@@ -13,7 +13,7 @@ from structsvm.data.words import Words
 from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from structsvm.solvers.auto import CONVEX, DESCENTS, solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.certificate import ADMISSIBLE, Stopping
 from structsvm.status import Solution, relative_gap
-from structsvm.support.checks import finite, refuse_below, shown
 from structsvm.support.lazy import require
 from structsvm.support.progress import stage
 from structsvm.support.tables import ShortTable
+from structsvm.support.values import finite, refuse_below, shown
 
 __all__ = ["DEFAULT_SOLVERS", "SolverComparison", "compare_on", "compare_solvers", "solver_named"]
 

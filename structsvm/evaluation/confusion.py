@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.instance import Instance
-from structsvm.errors import DataError
+from structsvm.errors import DataError, parameter
 from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
 from structsvm.learner.fitted import Fitted
-from structsvm.messages import parameter
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_unlisted, some_of
 from structsvm.support.tables import ShortTable
+from structsvm.support.values import Floats, Ints, refuse_unlisted, some_of
 
 __all__ = ["Confusion"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from structsvm.evaluation.sentences import baseline_in_words
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 CONFIDENCE = 0.95
 LEARNED = "learned"

@@ -19,7 +19,7 @@ from structsvm.data.labels import label_values
 from structsvm.data.per_instance import Counts, asked_counts, cluster_counts, units_of
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.words import TABLES, Words
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.evaluation.confusion import confusions_of
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.scores import Evaluation
@@ -40,11 +40,10 @@ from structsvm.learner.stages import Inputs, Stage
 from structsvm.learner.steps import partition_each
 from structsvm.learner.structured import StructuredSVM, structured_in
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
-from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.checks import refuse_unlisted, some_of
 from structsvm.support.progress import stage
+from structsvm.support.values import refuse_unlisted, some_of
 from structsvm.training_labels import Known, labels_of_each, read_labels
 
 __all__ = ["evaluate"]

@@ -17,9 +17,8 @@ from structsvm.partitions.change_levels import ChangeLevels
 from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import FalseAlarms, MarginRates, hits
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
+from structsvm.support.values import Floats, refuse_below
 
 MAX_CANDIDATES = 256
 

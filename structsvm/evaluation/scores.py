@@ -20,8 +20,8 @@ from structsvm.partitions.comparison import name_of_disagreement
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import time_errors
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Floats
 from structsvm.support.tables import ShortTable
+from structsvm.support.values import Floats
 from structsvm.training_labels import Known
 
 __all__ = ["Confusion", "Evaluation", "InstanceScores", "Scores"]

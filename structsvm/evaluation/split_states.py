@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.labels import label_values
-from structsvm.errors import DataError
+from structsvm.errors import DataError, parameter
 from structsvm.evaluation.split_wholes import MOST_PARTS, Split, split_wholes
 from structsvm.learner.names import are_names
 from structsvm.learner.training_set import TrainingSet, names_of_labels
 from structsvm.learner.truths import check_truths
-from structsvm.messages import parameter
 from structsvm.partial_labels import PartialLabels
-from structsvm.support.arrays import Ints
-from structsvm.support.checks import counted
+from structsvm.support.values import Ints, counted
 from structsvm.training_labels import Known
 
 FEWEST_STATES = 3  # two to learn from and one to hide

@@ -12,11 +12,10 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.data.copies import near_rows
 from structsvm.data.words import Words
-from structsvm.errors import DataError, without_warnings
+from structsvm.errors import DataError, parameter, without_warnings
 from structsvm.evaluation.split_wholes import MOST_PARTS, Split
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
-from structsvm.messages import parameter
-from structsvm.support.arrays import Ints
+from structsvm.support.values import Ints
 
 ROWS_OF_A_CLUSTER = 2  # in each group of rows, on average
 FEWEST_CLUSTERS = 4  # two to learn from and two to find

@@ -21,15 +21,14 @@ from structsvm.errors import (
     LearningError,
     SettingsError,
     among,
+    parameter,
     without_warnings,
 )
 from structsvm.learner.fitted import words_of
 from structsvm.learner.memory import even_part
 from structsvm.learner.training_set import TrainingSet
-from structsvm.messages import parameter
 from structsvm.support import limits
-from structsvm.support.arrays import Ints
-from structsvm.support.checks import is_whole
+from structsvm.support.values import Ints, is_whole
 
 SPLIT_TABLE = (
     ". Or let it be split: "

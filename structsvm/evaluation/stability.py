@@ -13,8 +13,8 @@ from structsvm.data.per_instance import units_of
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.preparing import read_training
-from structsvm.support.arrays import Floats
 from structsvm.support.progress import stage
+from structsvm.support.values import Floats
 
 MOST_DRAWS = 10
 """Draws for each resample, where some teach nothing, until it is given up."""

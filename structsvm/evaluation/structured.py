@@ -17,9 +17,8 @@ from structsvm.learner.labellings import WORDS, read_labelled
 from structsvm.learner.open_labellings import start_of
 from structsvm.learner.structured import StructuredSVM, losses_of, predicted
 from structsvm.status import Solution
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import finite
 from structsvm.support.tables import ShortTable
+from structsvm.support.values import Floats, finite
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,8 +14,7 @@ from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, MIN_UNITS, Contrast, once_each
 from structsvm.evaluation.sentences import ANSWERS, NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import counted, finite
+from structsvm.support.values import Floats, Ints, counted, finite
 
 __all__ = ["Evidence", "Remarks", "Verdict"]
 

@@ -16,9 +16,8 @@ from structsvm.data.checks import check_instances
 from structsvm.data.missing import has_gaps
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, is_whole, refuse_unless
 from structsvm.support.contract import Contract, hook
+from structsvm.support.values import Floats, counted, is_whole, refuse_unless
 
 Recordings = Sequence[Floats]
 """Arrays (T_i, P)."""

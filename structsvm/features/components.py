@@ -9,8 +9,7 @@ import numpy as np
 from structsvm.data.standardize import Standardizer
 from structsvm.errors import DataError
 from structsvm.features.base import Reach, Stage
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number, is_whole, refuse_unless
+from structsvm.support.values import Floats, is_number, is_whole, refuse_unless
 
 
 @dataclass(eq=False, repr=False)

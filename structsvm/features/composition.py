@@ -21,8 +21,7 @@ from structsvm.features.base import (
     column_names,
     read_recordings,
 )
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_unless
+from structsvm.support.values import Floats, refuse_unless
 
 Named = list[tuple[str, Any]]
 WANTED_NAMES = "one or more, which differ and have no double underscore"

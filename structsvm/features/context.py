@@ -8,11 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, SettingsError, nth
 from structsvm.features.base import Reach, Stage, integers
-from structsvm.messages import nth
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted
+from structsvm.support.values import Floats, counted
 
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
 

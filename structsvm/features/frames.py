@@ -21,15 +21,21 @@ from structsvm.data.labels import UNKNOWN, label_values, labels_of_items, number
 from structsvm.data.per_instance import units_of
 from structsvm.data.standardize import Standardizer
 from structsvm.data.words import RECORDINGS, Words
-from structsvm.errors import DataError, LearningError, SettingsError, about, without_warnings
+from structsvm.errors import (
+    DataError,
+    LearningError,
+    SettingsError,
+    about,
+    join,
+    nth,
+    without_warnings,
+)
 from structsvm.features.base import Reach, Recordings, RecordingTransformer, read_recordings
-from structsvm.messages import join, nth
 from structsvm.parallel.single import single_threaded
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number, refuse_below, refuse_unless
 from structsvm.support.codec import fingerprint
 from structsvm.support.contract import without_remembered
 from structsvm.support.progress import share, stage
+from structsvm.support.values import Floats, Ints, is_number, refuse_below, refuse_unless
 
 BOOSTING = {"max_leaf_nodes": 16, "max_features": 0.2, "early_stopping": False}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled
+from structsvm.support.values import Floats, Ints
 
 
 @compiled()

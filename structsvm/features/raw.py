@@ -14,8 +14,7 @@ from structsvm.data.checks import check_instances, refuse_other_shape
 from structsvm.data.labels import label_values, numbered
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import counted, is_number, refuse_unless
+from structsvm.support.values import Floats, Ints, counted, is_number, refuse_unless
 
 VALUES_AT_ONCE = 2**21
 """Values of windows that are computed with at a time."""

@@ -18,7 +18,7 @@ from structsvm.data.checks import one_each
 from structsvm.data.labels import UNKNOWN, label_values, unknown_labels
 from structsvm.data.standardize import Standardizer
 from structsvm.data.words import GRAPHS, RECORDINGS
-from structsvm.errors import DataError, about
+from structsvm.errors import DataError, about, nth
 from structsvm.features.base import (
     Reach,
     Recordings,
@@ -35,11 +35,9 @@ from structsvm.features.frames import (
     check_smoothing,
     probabilities_by,
 )
-from structsvm.messages import nth
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import refuse_below
 from structsvm.support.tables import each_in_order
+from structsvm.support.values import Bools, Floats, Ints, refuse_below
 
 FEWEST_SCORED = 4
 """Samples from which scores are learned: of those that are learned from while a fold is held out,

@@ -15,8 +15,8 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from structsvm.errors import ModelFileError
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled
+from structsvm.support.values import Floats, Ints
 
 STORED = {
     "ExtraTreesClassifier": "sklearn.ensemble",

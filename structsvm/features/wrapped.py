@@ -11,9 +11,8 @@ from sklearn.utils import get_tags
 
 from structsvm.errors import LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer, Stage
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below, refuse_unless
 from structsvm.support.contract import hook
+from structsvm.support.values import Floats, refuse_below, refuse_unless
 
 
 class _Wrapper(Stage):

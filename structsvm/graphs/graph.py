@@ -14,8 +14,7 @@ from structsvm.data.copies import connected
 from structsvm.errors import DataError, warn
 from structsvm.graphs.labelled_nodes import NodeLabels, node_codes, node_names
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import shown
+from structsvm.support.values import Floats, Ints, shown
 
 EQUAL_FEATURES = 1e-5
 """Difference of two features in fixed units, in which 1 is a usual one, that is none: rounding."""

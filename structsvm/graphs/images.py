@@ -11,9 +11,15 @@ from scipy import ndimage
 
 from structsvm.errors import DataError, warn
 from structsvm.graphs.graph import FeatureGraph, unique_edges
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import counted, refuse_below, refuse_unless, refuse_unlisted
 from structsvm.support.lazy import require
+from structsvm.support.values import (
+    Floats,
+    Ints,
+    counted,
+    refuse_below,
+    refuse_unless,
+    refuse_unlisted,
+)
 
 POSITION = (0.28, 0.25)
 """Scale of x and y over the longer side: about their spread over the pixels of an image."""

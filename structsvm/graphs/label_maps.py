@@ -14,9 +14,8 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from structsvm.errors import DataError, SettingsError, warn, without_warnings
+from structsvm.errors import DataError, SettingsError, parameter, warn, without_warnings
 from structsvm.graphs.images import MOST_DOUBTFUL, MOSTLY, RARE
-from structsvm.messages import parameter
 from structsvm.support import limits
 from structsvm.support.lazy import require
 

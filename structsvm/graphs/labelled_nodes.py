@@ -18,11 +18,10 @@ from structsvm.data.labels import (
     unknown_labels,
     unlabelled,
 )
-from structsvm.errors import DataError, warn
-from structsvm.messages import nth
+from structsvm.errors import DataError, nth, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_of
-from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.values import Bools, Floats, Ints
 
 LOST = 0.6
 """Of the loss of one single part, or of the pixels of a label: nodes that lose more are too coarse.

@@ -16,7 +16,7 @@ from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.graphs.images import GraphOfImage, from_image
 from structsvm.graphs.label_maps import is_picture, pixels_of
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 EDGES_AT_ONCE = 2**18
 """Edges whose differences are held at once."""

@@ -20,9 +20,8 @@ from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.preparing import prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.support.archive import npz
-from structsvm.support.arrays import Ints
-from structsvm.support.checks import csv_text, ending_of
 from structsvm.support.tables import data_frame
+from structsvm.support.values import Ints, csv_text, ending_of
 from structsvm.support.whole_files import write_atomically
 
 

@@ -12,9 +12,9 @@ from structsvm.learner.feature_weights import metric_of
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.preparing import prepare
 from structsvm.oracles import SequentialOracle
-from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 from structsvm.support.lazy import require
+from structsvm.support.values import Floats
 
 ruptures = require("ruptures", "ruptures", "the learned metric in ruptures")
 KernelCPD: Any = ruptures.KernelCPD

@@ -16,8 +16,8 @@ from structsvm.errors import DataError, warn
 from structsvm.io.interval_files import refuse_dates
 from structsvm.io.label_rows import Interval
 from structsvm.io.recording import Recording
-from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require
+from structsvm.support.values import Floats
 
 DIMS = ("time", "individuals", "keypoints", "space")
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from structsvm.data.labels import missing_labels, unlabelled
-from structsvm.errors import DataError
+from structsvm.errors import DataError, parameter
 from structsvm.io.recording import FileOptions, Recording, listed
 from structsvm.io.sniff import TEXT_KINDS, kind_of, read_text
-from structsvm.messages import parameter
 from structsvm.support import archive
 
 JOIN = (

@@ -15,15 +15,13 @@ from structsvm.data.missing import blocks, filled
 from structsvm.data.rows import without_counting
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import RECORDINGS
-from structsvm.errors import DataError, warn
+from structsvm.errors import DataError, parameter, warn
 from structsvm.io.recording import FileOptions, Recording, share_features
 from structsvm.learner.columns import warn_of_columns
 from structsvm.learner.lost_columns import SPREAD
-from structsvm.messages import parameter
 from structsvm.partitions.equivalence import runs_of
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import counted, refuse_unlisted, some_of
 from structsvm.support.tables import repeated_in
+from structsvm.support.values import Floats, Ints, counted, refuse_unlisted, some_of
 
 WAY_OF_GAPS = "interpolate with " + parameter("missing", "interpolate") + ", or drop them first"
 WAY_OF_MASKS = parameter("missing", "mask") + " learns and predicts without them"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, SettingsError, about, printable
+from structsvm.errors import DataError, SettingsError, about, parameter, printable, said_by
 from structsvm.io.changes import JOIN
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as
 from structsvm.io.folders import Paths, are_stretches, checked_path, find_recordings, shared
@@ -26,7 +26,6 @@ from structsvm.io.recording import USUAL_OPTIONS, FileOptions, Origin, Recording
 from structsvm.io.sniff import first_rows, kind_of, stem_of
 from structsvm.io.table_columns import with_all_categories
 from structsvm.io.tables import read_frame, recordings_in
-from structsvm.messages import parameter, said_by
 from structsvm.support.lazy import require
 from structsvm.support.progress import in_time
 

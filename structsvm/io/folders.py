@@ -25,7 +25,7 @@ from structsvm.io.sniff import (
     kind_of,
     stem_of,
 )
-from structsvm.support.checks import is_number_text, some_of
+from structsvm.support.values import is_number_text, some_of
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product, starmap, takewhile
 
-from structsvm.support.checks import is_number_text
+from structsvm.support.values import is_number_text
 
 MISSING_WORDS = {
     *(

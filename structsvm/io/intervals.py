@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, about, printable, warn
+from structsvm.errors import DataError, about, parameter, printable, warn
 from structsvm.io.boundaries import Boundaries, Stretch
 from structsvm.io.label_file import LASTS_UNTIL_NEXT, LabelFile, name_of
 from structsvm.io.label_files import LABEL_KINDS, read_rows
@@ -22,8 +22,7 @@ from structsvm.io.media import STEPS_ALLOWED
 from structsvm.io.recording import Recording, listed, n_alike, spelled
 from structsvm.io.said_of_recording import Marks, having, labelled
 from structsvm.io.spans import checked_spans, collisions
-from structsvm.messages import parameter
-from structsvm.support.checks import counted
+from structsvm.support.values import counted
 
 IN_ONE = 5  # steps of sound in a usual stretch
 

@@ -17,7 +17,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, about, printable
+from structsvm.errors import DataError, about, parameter, printable
 from structsvm.io.json_labels import stretches_in
 from structsvm.io.label_file import WHOSE, LabelFile, name_of, role_of
 from structsvm.io.label_lines import is_plain_elan, is_track, read_lines, read_plain_elan
@@ -34,7 +34,6 @@ from structsvm.io.label_rows import (
 from structsvm.io.label_tables import after, read_table
 from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import EXCEL
-from structsvm.messages import parameter
 from structsvm.partial_labels import region_from
 from structsvm.partitions.constraint import Region
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from structsvm.data.clock import OF_DAY, YEAR_FIRST, clock_in, length_in
-from structsvm.errors import DataError, printable
+from structsvm.errors import DataError, parameter, printable
 from structsvm.io.label_file import (
     CHANGES,
     LABEL_COLUMNS,
@@ -28,7 +28,6 @@ from structsvm.io.label_file import (
 )
 from structsvm.io.label_rows import START, STOP, STRETCH, Interval, has_end, is_moment, moment
 from structsvm.io.recording import spelled
-from structsvm.messages import parameter
 from structsvm.support.lazy import require
 
 TRUE = {"1", "1.0"}

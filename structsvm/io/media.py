@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 from scipy.fft import dct, fft2, ifft2, rfft, rfftfreq
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, printable, warn
+from structsvm.errors import DataError, parameter, printable, warn
 from structsvm.io.recording import Recording
-from structsvm.messages import parameter
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, is_number, refuse_unless, refuse_unlisted
 from structsvm.support.lazy import require
 from structsvm.support.progress import tell
+from structsvm.support.values import Floats, counted, is_number, refuse_unless, refuse_unlisted
 
 Pixels = NDArray[np.uint8]
 Samples = NDArray[np.float32]

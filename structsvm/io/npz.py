@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from structsvm.data.labels import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.errors import DataError, about, warn
+from structsvm.errors import DataError, about, parameter, said_by, warn
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.recording import FileOptions, Origin, Recording, listed
 from structsvm.io.table_columns import are_spelled
-from structsvm.messages import parameter, said_by
 from structsvm.partial_labels import known_where
 from structsvm.support import archive
-from structsvm.support.checks import counted, ending_of
 from structsvm.support.limits import TooLarge
 from structsvm.support.tables import refuse_repeated
+from structsvm.support.values import counted, ending_of
 from structsvm.support.whole_files import write_atomically
 
 ABOUT_TIME = ("name", "written", "lasting", "day_first", "is_either", "clock", "offset")

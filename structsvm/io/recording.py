@@ -13,17 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.errors import DataError, SettingsError
-from structsvm.messages import parameter
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import (
+from structsvm.errors import DataError, SettingsError, parameter
+from structsvm.support.tables import repeated_in
+from structsvm.support.values import (
+    Floats,
     counted,
     is_number_text,
     refuse_below,
     refuse_unless,
     refuse_unlisted,
 )
-from structsvm.support.tables import repeated_in
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from structsvm.data.labels import missing_labels
 from structsvm.data.rows import columns_that_count
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, about, warn
+from structsvm.errors import DataError, about, parameter, warn
 from structsvm.io.boundaries import Boundaries, Span, Stretch
 from structsvm.io.label_file import unit_of
 from structsvm.io.label_rows import LONG_UNITS, Interval, since_start
 from structsvm.io.recording import Recording
 from structsvm.io.spans import checked_spans, place
-from structsvm.messages import parameter
 from structsvm.partial_labels import known_where
 
 

@@ -19,13 +19,12 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from structsvm.errors import DataError, DataWarning, without_warnings
+from structsvm.errors import DataError, DataWarning, parameter, without_warnings
 from structsvm.io.decoding import decoded, is_text
 from structsvm.io.header import Layout, are_numbers, layout_of
 from structsvm.io.recording import BLANKS_BETWEEN, FileOptions, listed
-from structsvm.messages import parameter
-from structsvm.support.checks import is_number_text, some_of
 from structsvm.support.limits import check_bytes
+from structsvm.support.values import is_number_text, some_of
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 EXCEL = (".xlsx",)

@@ -17,7 +17,7 @@ from structsvm.io.boundaries import Boundaries, Span, Stretch
 from structsvm.io.label_rows import Interval
 from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.constraint import Region
-from structsvm.support.checks import counted, is_number, refuse_unless
+from structsvm.support.values import counted, is_number, refuse_unless
 
 
 def labels_of(

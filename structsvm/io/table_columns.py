@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from structsvm.data.clock import OF_DAY
 from structsvm.data.times import TimeAxis, read_times
-from structsvm.errors import DataError, warn
+from structsvm.errors import DataError, Text, join, parameter, warn
 from structsvm.io.header import MISSING_WORDS
 from structsvm.io.recording import FileOptions, Origin, Recording, listed
 from structsvm.io.sniff import EXCEL, kind_of
-from structsvm.messages import Text, join, parameter
 from structsvm.partial_labels import known_where
-from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require
+from structsvm.support.values import Floats
 
 ROLE_PARAMETERS = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name

@@ -16,7 +16,16 @@ import numpy as np
 
 from structsvm.data.rows import axis_of
 from structsvm.data.times import put_back
-from structsvm.errors import DataError, MissingExtraError, SettingsError, about, warn
+from structsvm.errors import (
+    DataError,
+    MissingExtraError,
+    SettingsError,
+    about,
+    join,
+    parameter,
+    said_by,
+    warn,
+)
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.header import ROW_NUMBERS
 from structsvm.io.recording import (
@@ -41,11 +50,10 @@ from structsvm.io.table_columns import (
     times_of,
     with_categories,
 )
-from structsvm.messages import join, parameter, said_by
-from structsvm.support.checks import counted
 from structsvm.support.lazy import require
 from structsvm.support.limits import check_bytes
 from structsvm.support.tables import refuse_repeated, repeated_in
+from structsvm.support.values import counted
 
 ABOVE_HEADER = " leaves out a line above the header"
 MIDNIGHT = " 00:00:00"  # what sheets put behind a date

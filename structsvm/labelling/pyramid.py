@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.plotting.report_pictures import quantised
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 COARSER = 8  # blocks of a level that make one of the next
 

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, SettingsError, nth
 from structsvm.learner.frame_learner import Stretch
-from structsvm.messages import nth
 from structsvm.oracles.state_score import segments_of
 from structsvm.problems.state_sequence import StateSequence
-from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import refuse_below
+from structsvm.support.values import Bools, Floats, Ints, refuse_below
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.run import Run
 from structsvm.status import Solution, Status
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.oracles._segments.online import OnlineSearch, Segment
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 PIECE = 256
 """Samples at most after which changes are looked at."""

@@ -16,9 +16,8 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.training_instance import Examples, Instances, Truths
 from structsvm.partitions.traits import Traits
 from structsvm.status import Status
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_unlisted
 from structsvm.support.progress import stage
+from structsvm.support.values import Floats, refuse_unlisted
 
 __all__ = ["NAMES", "fit"]
 

@@ -13,12 +13,10 @@ from structsvm.data.deferred import Data, map_arrays, take_rows
 from structsvm.data.instance import Instance
 from structsvm.data.missing import filled
 from structsvm.data.words import Words
-from structsvm.errors import warn
+from structsvm.errors import parameter, warn
 from structsvm.learner.fitted import partition_of
-from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import some_of
+from structsvm.support.values import Floats, Ints, some_of
 from structsvm.training_labels import Known
 
 FAR = 10.0

@@ -15,6 +15,7 @@ from structsvm.errors import (
     DataWarning,
     LearningError,
     OracleError,
+    said_by,
     warn,
     without_warnings,
 )
@@ -32,7 +33,6 @@ from structsvm.learner.fitting import (
 from structsvm.learner.known_prices import calibrate_known, complete_labels, gain_over_nothing
 from structsvm.learner.training_set import NOTHING_SAID, TrainingSet
 from structsvm.learner.truths import check_truths
-from structsvm.messages import said_by
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import LearningUnits, learning_units, within_whitening
 from structsvm.partitions.metric import (
@@ -46,9 +46,8 @@ from structsvm.partitions.objective import Objective
 from structsvm.partitions.training_instance import Examples
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.status import Status
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.values import Floats, refuse_below
 
 
 @dataclass(frozen=True)

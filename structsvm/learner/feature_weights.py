@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import SettingsError
 from structsvm.learner.fitted import FittedMetric
 from structsvm.partitions.metric import Metric
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 
 def metric_of(learner: Any) -> Metric:

@@ -16,12 +16,20 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.data.instance import apply_to_instances
 from structsvm.data.standardize import STANDARDIZE
-from structsvm.errors import DataError, LearningError, OracleWarning, SettingsError, warn
+from structsvm.errors import (
+    DataError,
+    LearningError,
+    OracleWarning,
+    SettingsError,
+    nth,
+    parameter,
+    warn,
+    wording,
+)
 from structsvm.features import RecordingTransformer
 from structsvm.learner.closed_forms import SHRUNK, refuse_metric, tuned
 from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
-from structsvm.messages import nth, parameter, wording
 from structsvm.parallel.base import Backend
 from structsvm.parallel.by_name import backend_from
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -34,12 +42,11 @@ from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.status import HistoryEntry, Solution, Status
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import among, is_number, refuse_unless, refuse_unlisted
 from structsvm.support.codec import refuse_unstored
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
+from structsvm.support.values import Floats, among, is_number, refuse_unless, refuse_unlisted
 from structsvm.weights import PSD
 
 LEARNED = ("full", "diagonal")

@@ -35,11 +35,10 @@ from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import among
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share, stage
+from structsvm.support.values import Bools, Floats, Ints, among
 
 LAGS = (-0.25, -0.125, 0.0, 0.125, 0.25)
 WINDOWS = (0.25, 0.5, 1.0)

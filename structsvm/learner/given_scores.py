@@ -13,12 +13,10 @@ from scipy.optimize import linear_sum_assignment
 from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN
 from structsvm.data.missing import filled
-from structsvm.errors import DataError, SettingsError, warn
+from structsvm.errors import DataError, SettingsError, nth, warn
 from structsvm.features.frames import SUM_TOLERANCE, States
 from structsvm.learner.stages import Stage
-from structsvm.messages import nth
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import counted, some_of
+from structsvm.support.values import Floats, Ints, counted, some_of
 
 PREFIX = "probability_"
 """What tables of scores put before the names of states (SimBA), in any case."""

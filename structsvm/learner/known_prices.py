@@ -19,7 +19,7 @@ from structsvm.partitions.metric import (
     total_scatter,
 )
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 from structsvm.training_labels import Known
 
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from structsvm.data.checks import refuse_hidden, refuse_no_array
 from structsvm.data.per_instance import check_weights
 from structsvm.data.words import Words
-from structsvm.errors import DataError
-from structsvm.messages import nth
-from structsvm.support.arrays import Floats, Ints
+from structsvm.errors import DataError, nth
+from structsvm.support.values import Floats, Ints
 
 WORDS = Words("instance", "labelling", "item")
 

@@ -19,8 +19,7 @@ from structsvm.errors import SettingsError, warn
 from structsvm.learner.columns import warn_of_columns
 from structsvm.learner.fitted import Fitted, column_names, words_of
 from structsvm.partitions.metric import Metric
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import some_of
+from structsvm.support.values import Floats, some_of
 
 RELIED_ON = 0.05
 """A share of the weight of a metric from which on columns that are constant are named."""

@@ -15,8 +15,8 @@ from structsvm.learner.segments import Columns
 from structsvm.partitions.change_levels import Places, places_of
 from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.model import Found
-from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
+from structsvm.support.values import refuse_below
 
 
 def margin_tables(

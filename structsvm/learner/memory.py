@@ -13,7 +13,7 @@ from structsvm.data.per_instance import units_of
 from structsvm.errors import DataError, LearningError, among, warn
 from structsvm.learner.training_set import TrainingSet
 from structsvm.support import limits
-from structsvm.support.arrays import Ints
+from structsvm.support.values import Ints
 
 SEED = 0
 """Of the recordings that are drawn where not all of them fit in memory."""

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, LearningError, SettingsError, warn, without_warnings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.support.checks import among, refuse_unless
 from structsvm.support.progress import stage
+from structsvm.support.values import among, refuse_unless
 
 ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})
 """Names of metrics that people read in capitals."""

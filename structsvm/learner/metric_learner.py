@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.features import RecordingTransformer
 from structsvm.learner.closed_forms import names_for
 from structsvm.learner.completing import Alternation, check_labels, learn_partial
@@ -24,18 +24,16 @@ from structsvm.learner.methods import ACRONYMS
 from structsvm.learner.preparing import prepared
 from structsvm.learner.stages import Inputs
 from structsvm.learner.training_set import TrainingSet
-from structsvm.messages import parameter
 from structsvm.parallel.base import Backend
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.status import Solution
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, refuse_unlisted
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
 from structsvm.support.tables import ShortTable, data_frame
+from structsvm.support.values import Floats, counted, refuse_unlisted
 
 SHOWN = 10
 """Features that are printed."""

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.instance import Instance
 from structsvm.data.labels import labels_of_items, unknown_labels
-from structsvm.errors import warn
-from structsvm.messages import nth
+from structsvm.errors import nth, warn
 
 NUMBERED = re.compile(r"(?P<text>.*?)(?P<number>\d{1,18})", re.DOTALL)
 """A number, which may stand at the end of a text."""

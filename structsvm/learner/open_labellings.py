@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.errors import DataError, PluginError
+from structsvm.errors import DataError, PluginError, nth
 from structsvm.learner.alternation import Alternated, alternate
 from structsvm.learner.labellings import Instances
-from structsvm.messages import nth
 from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, Risk
 from structsvm.status import Solution
-from structsvm.support.arrays import Bools, Floats
-from structsvm.support.checks import shown
 from structsvm.support.codec import difference
 from structsvm.support.contract import asked, raise_wrong
+from structsvm.support.values import Bools, Floats, shown
 
 
 def start_of(problem: Problem) -> Floats | None:

@@ -14,8 +14,8 @@ from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import Traits
 from structsvm.problems.change_point import ChangePoint
-from structsvm.support.checks import meant, refuse_bad_seed
 from structsvm.support.contract import raise_wrong, settings_in
+from structsvm.support.values import meant, refuse_bad_seed
 
 
 def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN, label_values, unknown_labels
 from structsvm.data.per_instance import Counts, cluster_counts
-from structsvm.errors import DataError, SettingsError, about
+from structsvm.errors import DataError, SettingsError, about, parameter
 from structsvm.learner.fitted import Fitted, partition_of
-from structsvm.messages import parameter
 from structsvm.partial_labels import PartialLabels, as_partial
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.checks import some_of
 from structsvm.support.contract import settings_in
+from structsvm.support.values import some_of
 from structsvm.training_labels import labels_of_each
 
 

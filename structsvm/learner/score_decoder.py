@@ -17,8 +17,8 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import segments_of
 from structsvm.solvers.auto import solver_from
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
+from structsvm.support.values import Floats, Ints
 
 N_FOLDS = 5
 """Parts that are held out in turn where the decoder itself is judged."""

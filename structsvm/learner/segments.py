@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.data.instance import Instance
 from structsvm.errors import SettingsError
 from structsvm.partitions.model import Found
-from structsvm.support.arrays import Ints
+from structsvm.support.values import Ints
 
 Columns = dict[str, list[Any]]
 """What is known of the segments of a recording, by name, (K,) each."""

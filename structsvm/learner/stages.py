@@ -18,7 +18,7 @@ from structsvm.data.missing import filled
 from structsvm.data.per_instance import units_of
 from structsvm.data.standardize import Standardizer, centred
 from structsvm.data.words import RECORDINGS, Words
-from structsvm.errors import DataError
+from structsvm.errors import DataError, parameter, wording
 from structsvm.features import RecordingTransformer
 from structsvm.features.base import EVERYTHING, Reach, check_features
 from structsvm.features.composition import stages_of
@@ -26,11 +26,10 @@ from structsvm.features.frames import FrameModel, mean_probabilities
 from structsvm.features.scores import NamedScores
 from structsvm.learner.memory import learn_in_memory
 from structsvm.learner.training_set import TrainingSet
-from structsvm.messages import parameter, wording
 from structsvm.parallel.by_name import spread
-from structsvm.support.arrays import Floats
 from structsvm.support.codec import fingerprint
 from structsvm.support.contract import hook
+from structsvm.support.values import Floats
 
 
 class Stage(ABC):

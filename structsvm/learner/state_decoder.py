@@ -25,9 +25,9 @@ from structsvm.problems.state_sequence import StateSequence
 from structsvm.regularizers import SquaredNorm, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.status import Solution
-from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.contract import hook
 from structsvm.support.progress import stage
+from structsvm.support.values import Bools, Floats, Ints
 
 SAMPLES = (0.15, 0.3, 0.6, 1.0)
 LENGTHS = (0.5, 1.0)

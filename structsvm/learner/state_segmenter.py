@@ -18,9 +18,8 @@ from structsvm.features.pooling import losses_of_units, pooled
 from structsvm.learner.frame_learner import Scored, context_of, read_named, typical_length
 from structsvm.learner.state_decoder import StateDecoder
 from structsvm.partitions.equivalence import runs_of
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import among
 from structsvm.support.progress import stage
+from structsvm.support.values import Floats, Ints, among
 
 ESTIMATORS = ("boosting", "kernel", "lda")
 OF_MANY = ("fast-boosting", "kernel", "lda")

@@ -14,12 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.deferred import BATCH, Step, batches_of
 from structsvm.data.instance import Instance, apply_to_instances
 from structsvm.data.per_instance import Counts, check_weights
-from structsvm.errors import SettingsError, among
+from structsvm.errors import SettingsError, Text, among, parameter
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.preparing import with_features, workers_of
 from structsvm.learner.rules import Rules, counts_within, read_rules
-from structsvm.messages import Text, parameter
 from structsvm.parallel.by_name import spread
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 
 from structsvm.data.missing import LARGEST_VALUE
 from structsvm.data.times import REGULAR, TimeAxis, time_axis
-from structsvm.errors import DataError, SettingsError, about, warn
+from structsvm.errors import DataError, SettingsError, about, parameter, warn
 from structsvm.learner.change_tracker import Change, ChangeTracker
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.margin_tables import tolerance_of
 from structsvm.learner.preparing import measured
 from structsvm.learner.steps import no_names
-from structsvm.messages import parameter
 from structsvm.oracles._segments.online import Segment
-from structsvm.support.arrays import Floats, all_within
-from structsvm.support.checks import counted, refuse_below, shown
+from structsvm.support.values import Floats, all_within, counted, refuse_below, shown
 
 
 class Stream:

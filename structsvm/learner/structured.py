@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.per_instance import check_weights
-from structsvm.errors import DataError, SettingsError, warn
+from structsvm.errors import DataError, SettingsError, nth, parameter, warn
 from structsvm.learner.completing import warn_of_full_alone
 from structsvm.learner.fitting import (
     NOT_RESUMED,
@@ -30,7 +30,6 @@ from structsvm.learner.open_labellings import alternated, open_labellings, start
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
-from structsvm.messages import nth, parameter
 from structsvm.parallel.base import Backend
 from structsvm.parallel.by_name import backend_from
 from structsvm.problem import Problem, RegularizedRisk, Risk
@@ -39,13 +38,12 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.checked_answers import check_loss
 from structsvm.status import Solution, Status
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import read_only, refuse_below, shown
 from structsvm.support.codec import refuse_unstored
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage
 from structsvm.support.tables import refuse_other_columns
+from structsvm.support.values import Floats, read_only, refuse_below, shown
 
 
 @dataclass(eq=False, repr=False)

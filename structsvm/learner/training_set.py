@@ -16,15 +16,14 @@ from structsvm.data.labels import UNKNOWN, label_values
 from structsvm.data.per_instance import check_weights, units_of
 from structsvm.data.times import usual_steps
 from structsvm.data.words import Words
-from structsvm.errors import DataError, warn
+from structsvm.errors import DataError, warn, wording
 from structsvm.learner.columns import labelled_parts, warn_of_columns
 from structsvm.learner.fitted import words_of
 from structsvm.learner.form import Form
-from structsvm.messages import wording
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_instances
 from structsvm.partitions.training_instance import Examples
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 from structsvm.training_labels import Known, labels_of_each, read_labels
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"

@@ -14,13 +14,12 @@ import numpy as np
 from structsvm.data.constant import constant_features
 from structsvm.data.deferred import Data, digest_of, in_memory
 from structsvm.data.words import Words
-from structsvm.errors import warn
+from structsvm.errors import parameter, warn
 from structsvm.features.frames import read_names
 from structsvm.learner.training_set import TrainingSet, names_of_labels
-from structsvm.messages import parameter
 from structsvm.parallel.by_name import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.checks import some_of
+from structsvm.support.values import some_of
 
 KEPT = 4096
 """Rows of tables, at most, by which others are known again."""

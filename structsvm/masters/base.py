@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from structsvm.errors import MasterError
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
+from structsvm.support.values import Floats, Ints
 
 __all__ = [
     *("Cut", "Labelling", "Labellings", "Master", "MasterSolution", "Proximal", "Request"),

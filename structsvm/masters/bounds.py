@@ -19,7 +19,7 @@ from structsvm.masters.conic_units import units_of
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat, svec
 
 if TYPE_CHECKING:

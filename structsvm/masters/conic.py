@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 EPS = 2.0**-53
 

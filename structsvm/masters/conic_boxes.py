@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from structsvm.masters.conic import EPS, ConicProgram, diagonal_of
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 
 @np.errstate(invalid="ignore", over="ignore")

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import splu
 
 from structsvm.masters.conic import EPS, ConicProgram
 from structsvm.masters.dual_cones import freedom, into_dual_cone
-from structsvm.support.arrays import Bools, Floats
+from structsvm.support.values import Bools, Floats
 
 ROUNDING_OF_RESIDUALS = 2.0**-43
 """A residual below so much of the terms of its column is that of rounding."""

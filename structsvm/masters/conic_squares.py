@@ -9,7 +9,7 @@ import numpy as np
 from structsvm.masters.conic import ConicProgram
 from structsvm.masters.conic_boxes import box_of
 from structsvm.masters.conic_units import power_of_two
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 Turns = list[tuple[int, float]]
 """First rows of second-order cones, and by what the sum of head and first tail was multiplied and

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.masters.conic import ConicProgram
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 TIES = 3
 """Passes in which columns that nothing measures are made no larger than what they are tied to."""

@@ -18,7 +18,7 @@ from structsvm.masters.base import Master, MasterSolution, Request, WorkingSet, 
 from structsvm.masters.conic import ConicProgram
 from structsvm.masters.conic_units import units_of
 from structsvm.problem import Regularized
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 from structsvm.weights import PSD, factors_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.masters.conic import EPS, ConicProgram, diagonal_of
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 from structsvm.weights import PSD, smat_operator
 
 LARGEST_ORDER = 40

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
+from structsvm.support.values import Floats, Ints
 
 Mask = NDArray[np.bool_]
 

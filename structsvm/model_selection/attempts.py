@@ -37,8 +37,8 @@ from structsvm.model_selection.folds import (
 from structsvm.partitions.metric import Metric
 from structsvm.solvers.planes import Memory
 from structsvm.status import Status
-from structsvm.support.arrays import Ints
 from structsvm.support.progress import share, stage
+from structsvm.support.values import Ints
 
 Whole = tuple[TrainingSet, Sequence[Ints]]
 """All instances, and which of them each fold holds out."""

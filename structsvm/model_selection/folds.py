@@ -23,8 +23,8 @@ from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import count_of_truth
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import stage
+from structsvm.support.values import Floats, Ints
 
 FEWEST_INNER = 2
 """Folds within folds that a classifier is cross-fitted in, at least."""

@@ -23,7 +23,7 @@ from structsvm.model_selection.attempts import try_method
 from structsvm.model_selection.folds import FEWEST_INNER, Fold, Trial, in_folds
 from structsvm.model_selection.trials import Clock, SavedTrials, tasks_of, trials_of
 from structsvm.partitions.comparison import name_of_disagreement
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

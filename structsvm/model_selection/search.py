@@ -37,9 +37,9 @@ from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
-from structsvm.support.checks import check_n_jobs, refuse_unless, refuse_unlisted
 from structsvm.support.codec import fingerprint
 from structsvm.support.progress import OutOfTimeError, share, stage, until
+from structsvm.support.values import check_n_jobs, refuse_unless, refuse_unlisted
 
 __all__ = ["MetricLearnerCV"]
 

@@ -15,9 +15,8 @@ from structsvm.errors import SettingsError
 from structsvm.modeling.oracle_parts import OraclePart, Part, Question
 from structsvm.modeling.pool import Plane, Pool, tops
 from structsvm.solvers.planes import Planes
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.contract import hook
+from structsvm.support.values import Floats, refuse_below, refuse_unlisted
 
 
 class ConvexAtom(Atom):

@@ -30,7 +30,7 @@ from structsvm.modeling.restricted import (
 )
 from structsvm.modeling.restriction import Restriction
 from structsvm.modeling.rewriting import Rewritten
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
 

@@ -21,7 +21,7 @@ from structsvm.modeling.restricted import (
 )
 from structsvm.modeling.restriction import Restriction, levels
 from structsvm.modeling.rewriting import Rewritten, column
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 MIP_GAP = 1e-6
 """What mixed-integer solvers are told to prove, relative to the optimal value."""

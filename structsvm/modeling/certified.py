@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from structsvm.status import History
-from structsvm.support.checks import counted
+from structsvm.support.values import counted
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.modeling.restricted import SCALES
 from structsvm.modeling.restriction import Restriction
 from structsvm.modeling.rewriting import Rewritten
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 SEEN = 1e-9
 """A slack below which a constraint is kept, in units that may be far larger than its terms."""

@@ -27,8 +27,7 @@ from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, blocks_of, separate_share
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import shown
+from structsvm.support.values import Floats, Ints, shown
 from structsvm.weights import PSD, Nonnegative, WeightSpace, factors_of, smat_operator
 
 

@@ -11,8 +11,8 @@ import cvxpy as cp
 from structsvm.errors import MasterError
 from structsvm.masters.base import MasterSolution, WorkingSet
 from structsvm.modeling.restriction import Restriction
-from structsvm.support.arrays import Floats
 from structsvm.support.contract import hook
+from structsvm.support.values import Floats
 
 SCALES = (
     "its numbers differ too much; divide the objective, or measure the variables in other units, "

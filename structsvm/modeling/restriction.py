@@ -11,7 +11,7 @@ from cvxpy.constraints import Equality, Inequality
 from structsvm.masters.base import WorkingSet
 from structsvm.masters.conic_units import power_of_two
 from structsvm.modeling.rewriting import Rewritten, Sizes, in_shape, replaced
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 
 class Restriction:

@@ -30,7 +30,7 @@ from structsvm.solvers.base_run import CutRun
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality, Solution, Status
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.values import Floats, Ints
 
 DEPTHS = (0.0, 1e3, 1e6, 1e9)
 """What functions of which nothing is known are taken to be above the negative of, in turn."""

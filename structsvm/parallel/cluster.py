@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from structsvm.errors import SettingsError, StructSVMError, without_warnings
-from structsvm.messages import Code, parameter
+from structsvm.errors import Code, SettingsError, StructSVMError, parameter, without_warnings
 from structsvm.parallel.base import Backend, Session
 from structsvm.parallel.shares import RESUME, Workers, deal, saying, sendable
 from structsvm.support.lazy import require

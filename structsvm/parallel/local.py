@@ -20,11 +20,10 @@ import joblib
 from joblib.externals.loky.backend import resource_tracker
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
-from structsvm.errors import StructSVMError, without_warnings
-from structsvm.messages import parameter
+from structsvm.errors import StructSVMError, parameter, without_warnings
 from structsvm.parallel.base import Backend, SerialSession, Session, ShareTask
 from structsvm.parallel.shares import RESUME, Workers, deal, saying, sendable, work_on_share
-from structsvm.support.checks import check_n_jobs
+from structsvm.support.values import check_n_jobs
 
 _alive = partial(
     saying,

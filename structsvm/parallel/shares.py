@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from structsvm.errors import SettingsError, StructSVMError
-from structsvm.messages import Code, parameter
+from structsvm.errors import Code, SettingsError, StructSVMError, parameter
 from structsvm.parallel.base import Session, ShareTask
 from structsvm.parallel.single import single_threaded
 

@@ -22,11 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.errors import SettingsError
-from structsvm.messages import parameter
+from structsvm.errors import SettingsError, parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number, refuse_unless
+from structsvm.support.values import Floats, Ints, is_number, refuse_unless
 
 
 @dataclass(frozen=True, eq=False)

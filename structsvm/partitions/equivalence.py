@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.data.labels import full_labels
 from structsvm.errors import DataError
-from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.values import Bools, Floats, Ints
 
 MOST_SAMPLES = 100_000_000
 """Labels of more would take the memory of a whole machine."""

@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from structsvm.errors import DataError
-from structsvm.messages import parameter
-from structsvm.support.arrays import Floats, Ints, Stack
+from structsvm.errors import DataError, parameter
+from structsvm.support.values import Floats, Ints, Stack
 
 
 @dataclass(frozen=True, eq=False)

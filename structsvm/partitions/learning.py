@@ -20,8 +20,8 @@ from structsvm.partitions.metric import (
 )
 from structsvm.partitions.objective import Family, loss_of
 from structsvm.partitions.training_instance import Examples
-from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
+from structsvm.support.values import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,17 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.errors import DataError, OracleError, SettingsError
-from structsvm.messages import parameter
+from structsvm.errors import DataError, OracleError, SettingsError, parameter
 from structsvm.partitions.change_levels import ChangeLevels
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import warn_of_rounding
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
-from structsvm.support.arrays import Bools, Floats
-from structsvm.support.checks import refuse_below
 from structsvm.support.contract import is_replaced
+from structsvm.support.values import Bools, Floats, refuse_below
 
 SMALLEST = 1e-6
 """Margins below this count as this: below it they are rounding."""

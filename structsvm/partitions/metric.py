@@ -22,8 +22,7 @@ from structsvm.data.deferred import (
 from structsvm.data.instance import Instance
 from structsvm.data.missing import LARGEST_VALUE, means
 from structsvm.data.standardize import centre, centred
-from structsvm.errors import SettingsError
-from structsvm.messages import nth, parameter
+from structsvm.errors import SettingsError, nth, parameter
 from structsvm.parallel.by_name import spread
 from structsvm.parallel.single import single_threaded
 from structsvm.partitions.constraint import Constraint
@@ -33,9 +32,8 @@ from structsvm.partitions.margins import margins_of_best
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.oracle import Oracle, warn_of_rounding
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.arrays import Floats, Ints, Stack, all_within
-from structsvm.support.checks import counted
 from structsvm.support.contract import asked, is_replaced
+from structsvm.support.values import Floats, Ints, Stack, all_within, counted
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3

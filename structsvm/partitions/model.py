@@ -13,8 +13,8 @@ from structsvm.data.instance import Instance
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook, without_remembered
+from structsvm.support.values import Floats, Ints
 
 
 class Found(NamedTuple):

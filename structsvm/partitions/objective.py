@@ -31,9 +31,8 @@ from structsvm.partitions.training_instance import (
 from structsvm.partitions.traits import Traits
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import among, meant, read_only
 from structsvm.support.contract import Contract, asked, hook, raise_wrong
+from structsvm.support.values import Floats, among, meant, read_only
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
 NUMBERS = int | float | np.bool_ | np.integer | np.floating

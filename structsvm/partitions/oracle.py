@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structsvm.data.missing import LARGEST_VALUE
-from structsvm.errors import OracleError, PluginError, SettingsError, about, warn
-from structsvm.messages import nth
+from structsvm.errors import OracleError, PluginError, SettingsError, about, nth, warn
 from structsvm.partitions.constraint import (
     UNCONSTRAINED,
     Constraint,
@@ -24,9 +23,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.trace_objective import TraceObjective, faults_of_truth, refuse_no_samples
 from structsvm.status import Quality as Quality
-from structsvm.support.arrays import Floats, Ints, Stack, all_within
-from structsvm.support.checks import is_number, shown
 from structsvm.support.contract import Contract, asked, checked_by, hook, raise_wrong
+from structsvm.support.values import Floats, Ints, Stack, all_within, is_number, shown
 
 DOUBT = 0.1
 """Cost of rounding from which on there is a warning, as a part of the price of a change."""

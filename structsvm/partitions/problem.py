@@ -27,9 +27,8 @@ from structsvm.partitions.training_instance import (
     SearchedInstance,
 )
 from structsvm.partitions.traits import Traits
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number
 from structsvm.support.contract import Contract, asked, hook, promises, raise_wrong
+from structsvm.support.values import Floats, is_number
 
 
 class PartitionProblem(Contract):

@@ -12,8 +12,7 @@ import numpy as np
 from structsvm.data.missing import LARGEST_VALUE, has_gaps, magnitudes, means
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats, all_within, largest_of_all
-from structsvm.support.checks import read_only, shown
+from structsvm.support.values import Floats, all_within, largest_of_all, read_only, shown
 
 
 @dataclass(frozen=True, eq=False)

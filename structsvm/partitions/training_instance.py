@@ -18,8 +18,8 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
-from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract
+from structsvm.support.values import Floats
 
 Instances = Sequence[Instance]
 

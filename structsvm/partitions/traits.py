@@ -10,7 +10,7 @@ import numpy as np
 from structsvm.data.standardize import STANDARDIZE
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import SettingsError
-from structsvm.support.checks import is_number, refuse_unlisted
+from structsvm.support.values import is_number, refuse_unlisted
 
 LEAST_KAPPA = 1e-12
 """A loss of a smaller weight drowns in the rounding of the scores."""

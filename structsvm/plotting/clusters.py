@@ -14,8 +14,7 @@ from structsvm.partitions.losses import matched_labels
 from structsvm.plotting import style
 from structsvm.plotting.drawable import drawable
 from structsvm.plotting.words import heaviest_directions
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import counted
+from structsvm.support.values import Floats, Ints, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

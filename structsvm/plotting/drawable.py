@@ -15,7 +15,7 @@ from structsvm.learner.preparing import as_measured, encode
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.in_metric import InMetric
 from structsvm.plotting.words import heaviest_columns, heaviest_directions
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 
 def traces(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.plotting import style
 from structsvm.plotting.metric import solutions_of
-from structsvm.support.checks import refuse_below
 from structsvm.support.lazy import require
+from structsvm.support.values import refuse_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

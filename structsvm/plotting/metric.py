@@ -18,9 +18,8 @@ from structsvm.learner.metric_learner import MetricLearner
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style, words
 from structsvm.status import Solution, relative_gap
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_below, refuse_unlisted, shown
 from structsvm.support.lazy import require
+from structsvm.support.values import Floats, Ints, refuse_below, refuse_unlisted, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

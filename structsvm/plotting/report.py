@@ -17,7 +17,7 @@ from structsvm.learner.learner import Learner
 from structsvm.plotting import words
 from structsvm.plotting.held_out import HeldOut
 from structsvm.plotting.report_content import content, notes
-from structsvm.support.checks import counted
+from structsvm.support.values import counted
 from structsvm.support.version import __version__
 
 ASSETS = (

@@ -13,7 +13,7 @@ from structsvm.learner.learner import Learner
 from structsvm.plotting import words
 from structsvm.plotting.held_out import HeldOut
 from structsvm.plotting.report_pictures import pictures_of
-from structsvm.support.checks import counted, finite
+from structsvm.support.values import counted, finite
 
 WEIGHTS, CELLS = 20, 12  # features that are listed, and rows of the heat map
 

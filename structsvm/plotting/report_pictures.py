@@ -21,7 +21,7 @@ from structsvm.plotting.cut import as_file, overlay
 from structsvm.plotting.drawable import traces
 from structsvm.plotting.held_out import HeldOut
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 TRACES = 3  # of the columns of a recording, and of its directions
 VALUES = 600_000  # numbers of all traces together, about, unless there are very many recordings

@@ -23,9 +23,8 @@ from structsvm.learner.steps import partition_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.plotting import style
 from structsvm.plotting.drawable import drawable, traces
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, refuse_below
 from structsvm.support.lazy import require
+from structsvm.support.values import Floats, counted, refuse_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

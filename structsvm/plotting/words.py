@@ -24,9 +24,8 @@ from structsvm.learner.learner import Learner
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.plugins import problem_name
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, finite, some_of
 from structsvm.support.contract import flat, settings_in
+from structsvm.support.values import Floats, counted, finite, some_of
 
 LISTED = 12  # names of states that are listed
 SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")

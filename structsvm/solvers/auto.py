@@ -7,15 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from structsvm.errors import SettingsError
+from structsvm.errors import SettingsError, parameter
 from structsvm.masters.base import Master
-from structsvm.messages import parameter
 from structsvm.solvers.base import Solver
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import CCCP, QuasiNewton
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
-from structsvm.support.checks import among, meant
+from structsvm.support.values import among, meant
 
 CONVEX: dict[str, Callable[..., Solver]] = {
     "auto": CuttingPlane,

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
-from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
+from structsvm.errors import LearningError, MasterError, PluginError, SettingsError, parameter
 from structsvm.masters.base import Master
-from structsvm.messages import parameter
 from structsvm.parallel.base import Backend, Serial
 from structsvm.parallel.single import single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
@@ -24,9 +23,9 @@ from structsvm.solvers.descent_run import Descent
 from structsvm.solvers.planes import Memory
 from structsvm.solvers.run import Run
 from structsvm.status import HistoryEntry, Solution, Status
-from structsvm.support.checks import shown
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import is_watched, tell
+from structsvm.support.values import shown
 
 __all__ = ["AnyRun", "CutRun", "Run", "Solver", "Step", "Stopping"]
 

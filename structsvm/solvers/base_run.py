@@ -18,9 +18,8 @@ from structsvm.solvers.certificate import BudgetSpentError, Certificate, Step, S
 from structsvm.solvers.checkpoint import Checkpoint
 from structsvm.solvers.planes import PlaneCache, Planes
 from structsvm.status import Solution, Status
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import shown
 from structsvm.support.contract import hook
+from structsvm.support.values import Floats, Ints, shown
 from structsvm.weights import WeightSpace
 
 __all__ = ["AnyRun", "CutRun"]

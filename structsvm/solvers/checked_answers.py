@@ -9,14 +9,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from structsvm.errors import PluginError, StructSVMError
-from structsvm.messages import nth
+from structsvm.errors import PluginError, StructSVMError, nth
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number, shown
 from structsvm.support.codec import difference
 from structsvm.support.contract import asked
+from structsvm.support.values import Floats, is_number, shown
 
 LOSS_ROUNDING = 1e-8
 """Rounding allowed in a loss."""

@@ -18,8 +18,14 @@ from structsvm.solvers.base import Solver, require_convex
 from structsvm.solvers.base_run import AnyRun, CutRun
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache, Planes
-from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import refuse_below, refuse_unless, refuse_unlisted
+from structsvm.support.values import (
+    Bools,
+    Floats,
+    Ints,
+    refuse_below,
+    refuse_unless,
+    refuse_unlisted,
+)
 
 WORKING_SET_BYTES = 2**30
 MOST_PRECISE = 1e-10

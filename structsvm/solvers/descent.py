@@ -18,8 +18,7 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent_run import Descent
 from structsvm.solvers.lbfgs import descend
 from structsvm.status import Solution, Status
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_unless
+from structsvm.support.values import Floats, refuse_unless
 from structsvm.weights import PSD, Nonnegative
 
 logger = logging.getLogger("structsvm")

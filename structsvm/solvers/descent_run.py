@@ -15,7 +15,7 @@ from structsvm.solvers.base_run import AnyRun
 from structsvm.solvers.certificate import Certificate, Step, Stopping
 from structsvm.solvers.checkpoint import SAME_LOSS, Checkpoint
 from structsvm.status import Solution, Status
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 __all__ = ["Descent"]
 

@@ -16,8 +16,7 @@ from structsvm.solvers.base_run import AnyRun
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache
 from structsvm.solvers.run import Run
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_bad_seed, refuse_below
+from structsvm.support.values import Floats, refuse_bad_seed, refuse_below
 
 ITERATIONS_BETWEEN = 10
 """Iterations between two evaluations; Frank-Wolfe has one as soon as its objective looks low."""

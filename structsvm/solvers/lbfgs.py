@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 
 MEMORY = 10
 """Steps that the curvature is known from."""

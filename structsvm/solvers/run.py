@@ -31,8 +31,7 @@ from structsvm.solvers.planes import Memory, Planes
 from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
 from structsvm.solvers.support import support_of
 from structsvm.status import Quality, Solution, Status
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import read_only
+from structsvm.support.values import Floats, Ints, read_only
 
 __all__ = ["Run"]
 

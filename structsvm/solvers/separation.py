@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.errors import OracleError
+from structsvm.errors import OracleError, nth
 from structsvm.masters.base import Labellings
-from structsvm.messages import nth
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.solvers.checked_answers import (
     GIVEN,
@@ -24,9 +23,8 @@ from structsvm.solvers.checked_answers import (
 )
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import read_only
 from structsvm.support.contract import asked, raise_named
+from structsvm.support.values import Floats, Ints, read_only
 
 BELOW = 1e-6
 """Part of its size by which an answer may be below the truth through rounding."""

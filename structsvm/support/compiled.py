@@ -20,8 +20,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit
 
-from structsvm.support.arrays import Floats, Ints, Stack
 from structsvm.support.interrupts import Interrupts, uninterrupted
+from structsvm.support.values import Floats, Ints, Stack
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -113,7 +113,7 @@ def is_replaced(plugin: object, name: str) -> bool:
 
 def raise_wrong(plugin: object, method: str, returned: Any, instead: str) -> NoReturn:
     """Refuse what a method of a plugin returned."""
-    from structsvm.support.checks import shown
+    from structsvm.support.values import shown
 
     raise PluginError(
         f"{type(plugin).__name__}.{method} returned {shown(returned)}: return {instead}"

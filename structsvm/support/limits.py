@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structsvm.messages import parameter
+from structsvm.errors import parameter
 
 BYTES = 2**28
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, printable
-from structsvm.support.checks import refuse_unlisted, some_of
 from structsvm.support.lazy import require
+from structsvm.support.values import refuse_unlisted, some_of
 
 EXTRAS = {"pandas": "files", "polars": "polars"}
 """With what to install the libraries of data frames."""

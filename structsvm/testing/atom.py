@@ -16,8 +16,7 @@ from structsvm.masters.base import NO_SLACK
 from structsvm.modeling.atoms import OracleMax
 from structsvm.modeling.pool import SLIPS, Touch, tops
 from structsvm.solvers.planes import Planes
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below
+from structsvm.support.values import Floats, refuse_below
 
 SIZES = (0.0, 1e-2, 1.0, 1.0, 1.0, 1e2)
 """Of the points, in turn, in units of the scale."""

@@ -24,8 +24,8 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.training_instance import Examples, SearchedInstance
 from structsvm.problem import CompositeRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.support.checks import shown
 from structsvm.support.codec import difference
+from structsvm.support.values import shown
 from structsvm.testing.oracle import Checked, Question, check_small, constraints_of, in_short
 from structsvm.testing.separation import TERM_ROUNDING, Asked, check_separation, random_weights
 from structsvm.testing.small import neighbours, partition_of_items, tiny_instance

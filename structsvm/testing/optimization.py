@@ -19,7 +19,7 @@ from structsvm.problem import Outline, Regularized
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.solvers.base import Solver
-from structsvm.support.arrays import Floats
+from structsvm.support.values import Floats
 from structsvm.testing.oracle import Checked
 from structsvm.testing.separation import WEIGHT_SIZES
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace

@@ -20,9 +20,9 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
-from structsvm.support.checks import shown
 from structsvm.support.codec import difference
 from structsvm.support.contract import asked
+from structsvm.support.values import shown
 
 
 @dataclass(frozen=True, eq=False)

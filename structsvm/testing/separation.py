@@ -16,9 +16,8 @@ from structsvm.errors import StructSVMError
 from structsvm.problem import Problem, Separation
 from structsvm.solvers.checked_answers import check_feature, check_first_answer, check_loss
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import shown
 from structsvm.support.codec import difference
+from structsvm.support.values import Floats, shown
 from structsvm.testing.oracle import Checked, tolerance_of
 
 TERM_ROUNDING = 1e-8

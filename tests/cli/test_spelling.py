@@ -8,8 +8,7 @@ from cases import cases
 
 from structsvm.cli import main
 from structsvm.cli.spelling import Spelling
-from structsvm.errors import DataError
-from structsvm.messages import named, nth, parameter, wording
+from structsvm.errors import DataError, named, nth, parameter, wording
 
 NAMES = (
     "subject=3/x.csv",

@@ -19,13 +19,12 @@ from structsvm import ChangePoint
 from structsvm.cli import allowed_time, app, main, try_out
 from structsvm.cli.answer import verdict_of
 from structsvm.cli.parts import n_items
-from structsvm.errors import DataError, LearningError
+from structsvm.errors import DataError, LearningError, parameter
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.verdict import Evidence, Verdict
 from structsvm.io import files, read_recordings
 from structsvm.io.npz import write_recording
 from structsvm.learner.files import load
-from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV, trials
 from structsvm.model_selection.named import learner_named
 from structsvm.support import progress

@@ -19,7 +19,7 @@ from structsvm.cli.request import options_for
 from structsvm.cli.spelling import Spelling
 from structsvm.cli.terminal import Terminal, console
 from structsvm.cli.usage import build_parser
-from structsvm.messages import Code, parameter, wording
+from structsvm.errors import Code, parameter, wording
 from structsvm.problems.change_point import ChangePoint
 from structsvm.support.tables import ShortTable
 

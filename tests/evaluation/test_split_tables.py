@@ -22,7 +22,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.evaluation.split_tables import fewest_rows, split_clusters, split_rows
 from structsvm.learner.preparing import read_training
 from structsvm.partitions.comparison import disagreement
-from structsvm.support.arrays import Stack
+from structsvm.support.values import Stack
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 NAMES = np.array(["ash", "elm", "fir", "oak", "yew", "bay"])

@@ -36,7 +36,7 @@ from structsvm.oracles import (
 from structsvm.oracles._segments.online import OnlineChanges, OnlineStates
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, Region, TraceObjective
 from structsvm.partitions.constraint import UNCONSTRAINED
-from structsvm.support.arrays import Stack
+from structsvm.support.values import Stack
 
 T, R, C = 9, 2, 3
 RNG = np.random.default_rng(0)

@@ -17,7 +17,7 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.arrays import Stack
+from structsvm.support.values import Stack
 from structsvm.testing import check_oracle
 
 FAST = SequentialOracle()

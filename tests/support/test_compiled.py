@@ -13,8 +13,8 @@ from programs import python
 from structsvm.data.constant import column_values, values_of_columns
 from structsvm.data.standardize import Standardizer, centre, centred
 from structsvm.partitions.in_metric import InMetric
-from structsvm.support.arrays import Stack
 from structsvm.support.compiled import moments, values
+from structsvm.support.values import Stack
 
 PROGRAM = """
 import resource, sys
