@@ -253,29 +253,44 @@ def _beginning(text: str) -> str:
 
 
 def separator_in(text: str, options: FileOptions) -> str:
-    """Return the separator that was named, or gives most columns, with a header and of numbers."""
+    """Return the separator that was named, or gives most columns, with a header and of numbers.
+
+    One that leaves numbers together that another one parts is none, however many columns it gives:
+    it is the decimal mark.
+    """
     if options.separator is not None:
         return options.separator
     lines = _beginning(text).splitlines()[1:ROWS_LOOKED_AT]
     best = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ","
-    most = (1, True, 0)
+    most = (False, 1, True, 0)
     for separator in SEPARATORS:
-        if separator == options.decimal or (
-            separator == BLANKS_BETWEEN and most[0] > 1 and most[1]
-        ):
+        is_found = most[0] and most[1] > 1 and most[2]
+        if separator == options.decimal or (separator == BLANKS_BETWEEN and is_found):
             continue
         head = _head(text, separator)
         layout = layout_of(head)
         rows = [row for line, row in head if line not in layout.left_out]
         n = len(layout.names or rows[0]) if rows else 0
         alike = separator != BLANKS_BETWEEN or all(len(row) == n for row in rows[1:])
-        if (n, layout.has_header) < most[:2] or n < 2 or not alike:
+        if n < 2 or not alike:
+            continue
+        is_apart = not any(_are_together(cell, separator) for row in rows for cell in row)
+        if (is_apart, n, layout.has_header) < most[:3]:
             continue
         is_whole = len(rows) == 1 or max(map(len, rows[1:])) >= n
-        score = n, layout.has_header, sum(map(are_numbers, zip(*rows[1:], strict=False)))
+        score = is_apart, n, layout.has_header, sum(map(are_numbers, zip(*rows[1:], strict=False)))
         if is_whole and score > most:
             best, most = separator, score
     return best
+
+
+def _are_together(cell: str, separator: str) -> bool:
+    """Whether a cell is no number, but numbers with another separator between them."""
+    if is_number_text(cell):
+        return False
+    others = (mark for mark in SEPARATORS if mark != separator)
+    parted = (cell.split(None if mark == BLANKS_BETWEEN else mark) for mark in others)
+    return any(len(parts) > 1 and all(map(is_number_text, parts)) for parts in parted)
 
 
 def refuse_thousands(rows: Iterable[Sequence[str]], written: TextFormat) -> None:

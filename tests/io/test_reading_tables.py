@@ -8,6 +8,7 @@ import re
 import sys
 import time
 import zipfile
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -58,9 +59,24 @@ def test_every_way_to_write_a_table_gives_the_same_recording(
     assert found.y.tolist() == ["rest", "rest", "walk"]
 
 
+@pytest.mark.parametrize("n_columns", [2, 3, 10])
+@pytest.mark.parametrize("has_header", [True, False])
+@cases((";", ","), ("\t", ","), ("|", ","), (" ", ","), (",", "."), (";", "."))
+def test_a_table_all_of_whose_numbers_have_decimals_is_parted_by_its_separator(
+    tmp_path, n_columns, has_header, separator, decimal
+):
+    values = np.random.default_rng(0).normal(size=(60, n_columns)).round(3) + 0.0001
+    frame = pd.DataFrame(values, columns=[f"acc.{j}:mean" for j in range(n_columns)])
+    frame.to_csv(tmp_path / "a.txt", sep=separator, decimal=decimal, index=False, header=has_header)
+    with pytest.warns(DataWarning, match="no header") if not has_header else nullcontext():
+        (found,) = read_recordings(tmp_path / "a.txt", need_labels=False)
+    np.testing.assert_allclose(found.X, values)
+
+
 @pytest.mark.parametrize(
     ("text", "options", "columns"),
     [
+        ("a,list,label\n1,2;3,x\n2,5;4,y\n", {"ignore": ["list"]}, {"a": [1, 2]}),
         ('a,label\n"1,5",x\n"2,5",y\n', {}, {"a": [1.5, 2.5]}),
         ("a;label\n1,250;x\n2,500;y\n", {}, {"a": [1.25, 2.5]}),
         ("a;label\n1,125;x\n2,25;y\n3;y\n", {}, {"a": [1.125, 2.25, 3]}),
