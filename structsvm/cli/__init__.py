@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 
 from structsvm.support.interrupts import Interrupts
@@ -20,12 +21,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     What it needs is imported here, so that Ctrl-C is answered during that time, too. What a library
     makes of a KeyboardInterrupt while it is imported is one again.
     """
+    entered = time.monotonic()
+    before = time.process_time() if argv is None else 0.0  # what the interpreter took, at least
     _tolerate_any_stream()
     try:
         with Interrupts() as interrupts, interrupts.released():
             from structsvm.cli.app import run
 
-            status = run(sys.argv[1:] if argv is None else list(argv))
+            ago = before + time.monotonic() - entered
+            status = run(sys.argv[1:] if argv is None else list(argv), ago)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         status = 130

@@ -98,6 +98,15 @@ class Wanted:
         """Whether an earlier run has chosen what is to be learned from all."""
         return self.refit and not self.resume and (self.output / MODEL).is_file()
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether an earlier run has left an answer, which stays if time is short."""
+        return self.resume and (self.output / MODEL).is_file()
+
+    def end_again(self, allowed: Time) -> float:
+        """When what an earlier run has done as well ends; never, if it has no answer."""
+        return allowed.over_if_answered if self.is_answered else math.inf
+
     def check(self) -> None:
         """Refuse to write over what is there, apart from predictions."""
         names = [] if self.is_chosen else [MODEL, "report.html", TRIED]
@@ -118,11 +127,21 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
     wanted = Wanted(args.output, Guard.of(args), *how)
     wanted.check()
     problem = typed_problem(request)
-    layers = _read(request, terminal, problem, wanted, allowed)
+    try:
+        layers = _read(request, terminal, problem, wanted, allowed)
+    except OutOfTimeError:
+        _tell_of_answered(terminal, wanted)
+        return 0
     if len(layers) == 1:
         _try_layer(next(iter(layers.values())), wanted, allowed)
         return 0
     return _try_each(layers, wanted, terminal, allowed)
+
+
+def _tell_of_answered(terminal: Terminal, wanted: Wanted) -> None:
+    output = wanted.output
+    terminal.note(f"there was no time to judge it again: {output}/report.html has its figures")
+    terminal.report({"model": str(output / MODEL)})
 
 
 def _read(
@@ -132,7 +151,8 @@ def _read(
     state_file = wanted.output / READ
     if wanted.resume or wanted.is_chosen:
         only = state_file.read_text().splitlines() if wanted.resume and state_file.is_file() else ()
-        return read_layers(request, terminal, problem, blanks=True, only=only)
+        with until(wanted.end_again(allowed)):
+            return read_layers(request, terminal, problem, blanks=True, only=only)
     state_file.unlink(missing_ok=True)
     layers = read_layers(request, terminal, problem, blanks=True, end=allowed.of_reading)
     if read := next(iter(layers.values())).read:
@@ -181,18 +201,35 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
 def _try_layer(inputs: InputData, wanted: Wanted, allowed: Time) -> None:
     """Try what was read, with the labels of one layer."""
     terminal = inputs.terminal
-    problem = inputs.problem
     model = wanted.output / MODEL
     is_chosen = wanted.is_chosen
+    try:
+        with until(wanted.end_again(allowed)):
+            whole = _checked(inputs, allowed)
+    except OutOfTimeError:
+        _tell_of_answered(terminal, wanted)
+        return
+    split = split_of(whole.inputs, wanted.split)
+    if not is_chosen:
+        _try_out(whole, split, wanted, allowed)
+    if wanted.refit:
+        _learn_from_all(whole, split, load_learner(model), wanted.output)
+        if is_chosen:
+            terminal.report({"model": str(wanted.output / ALL)})
+
+
+def _checked(inputs: InputData, allowed: Time) -> Part:
+    """The training set of what was read; labels without a change are refused."""
+    problem = inputs.problem
     if takes_images(problem):
         least = min(allowed.whole, A_FEW)
         inputs = images_in_time(inputs, max(allowed.left, least))
     inputs = inputs.labelled_in_part()
-    with inputs.named(), terminal.working("checking"):
+    with inputs.named(), inputs.terminal.working("checking"):
         about = (inputs.Xs, inputs.ys, inputs.features)
         data = TrainingSet.of(problem, *about, groups=inputs.groups())
         data = replace(data, called=inputs.names)
-        with without_warnings(DataWarning):  # labels without a change are refused before the split
+        with without_warnings(DataWarning):
             try:
                 check_truths(problem.traits, data.parts.truths)
             except DataError as error:
@@ -203,14 +240,7 @@ def _try_layer(inputs: InputData, wanted: Wanted, allowed: Time) -> None:
                     "unlabelled: label some of these, or name their state if they have one, "
                     + parameter("outside", "rest")
                 ) from error
-    whole = Part(inputs, data)
-    split = split_of(inputs, wanted.split)
-    if not is_chosen:
-        _try_out(whole, split, wanted, allowed)
-    if wanted.refit:
-        _learn_from_all(whole, split, load_learner(model), wanted.output)
-        if is_chosen:
-            terminal.report({"model": str(wanted.output / ALL)})
+    return Part(inputs, data)
 
 
 def _try_out(whole: Part, split: str | None, wanted: Wanted, allowed: Time) -> None:
@@ -224,7 +254,7 @@ def _try_out(whole: Part, split: str | None, wanted: Wanted, allowed: Time) -> N
         warn_of_copies(*parts)
     if not wanted.resume:
         (output / TRIED).unlink(missing_ok=True)
-    is_answered = wanted.resume and (output / MODEL).is_file()
+    is_answered = wanted.is_answered
     search = Search(parts, split, wanted, allowed)
     answer: Answer | None = None
     try:
@@ -244,8 +274,7 @@ def _try_out(whole: Part, split: str | None, wanted: Wanted, allowed: Time) -> N
     if answer is None:
         answer = search.answer_so_far()
     if answer is None:
-        terminal.note(f"there was no time to judge it again: {output}/report.html has its figures")
-        terminal.report({"model": str(output / MODEL)})
+        _tell_of_answered(terminal, wanted)
         return
     answer.tell(terminal, output)
     if not wanted.refit:
@@ -318,7 +347,8 @@ class Search:
             learned_by = left / (left + to_judge)
             answer = self._answer(left, learned_by, allowed.over - to_judge, allowed.over)
             if not is_first:
-                earlier = self._judged(load_learner(self.output / MODEL), self.search)
+                with until(allowed.over):
+                    earlier = self._judged(load_learner(self.output / MODEL), self.search)
                 if not answer.replaces(earlier):
                     return earlier
         answer.write(self.train, self.output)
@@ -329,7 +359,7 @@ class Search:
         learner = load_learner(self.output / MODEL)
         self.look_at(AT_ONCE)
         self.search.max_seconds = 0.0
-        end = max(self.allowed.over, time.monotonic() + JUDGING)
+        end = self.allowed.over_if_answered
         with suppress(OutOfTimeError), without_warnings(VerdictWarning), until(end):
             self.search.choose(self.train.data, resume=self.output / TRIED)
             return self._judged(learner, self.search)

@@ -12,13 +12,15 @@ Signals are handled in the main thread only, and so nothing is done in any other
 
 from __future__ import annotations
 
+import math
 import time
 from _signal import getsignal, signal  # those of the module signal make an enum, in 2 us each
+from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from signal import SIGINT
-from threading import get_ident, main_thread
+from threading import TIMEOUT_MAX, Event, Thread, get_ident, main_thread
 from types import FrameType
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -29,6 +31,11 @@ FIRST_CALL = 5e7
 """Operations of the first compiled call of several, at most."""
 SHORT_CALL = 0.05
 """Seconds of a compiled call below which the next one is twice as long, above which half."""
+
+RINGS_AGAIN = 0.2
+"""Seconds after which an alarm rings again."""
+AT_THE_DOOR = ("__enter__", "__exit__")
+"""What an alarm does not interrupt: a block that begins or ends, perhaps that of the alarm."""
 
 
 class Interrupts:
@@ -88,6 +95,54 @@ class Interrupts:
             raise
         finally:
             self._released = False
+
+
+class Alarm:
+    """Interrupts a ``with`` block of the main thread, as Ctrl-C does, after so many seconds.
+
+    It rings again until the block has ended, which may go on with what must end in order. In other
+    threads it is silent.
+    """
+
+    has_rung = _is_armed = _is_ours = False
+    _previous: Any = None
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._stopped = Event()
+        self._thread = Thread(target=self._ring, daemon=True)
+
+    def __enter__(self) -> Self:
+        handler = getsignal(SIGINT)
+        is_heard = callable(handler) and get_ident() == main_thread().ident
+        if is_heard and self._seconds < math.inf:
+            self._previous = handler
+            signal(SIGINT, self)
+            self._thread.start()
+        self._is_armed = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_armed = False
+        if self._previous is not None:
+            self._stopped.set()
+            self._thread.join()
+            signal(SIGINT, self._previous)  # before which what has been sent is answered here
+
+    def _ring(self) -> None:
+        wait = min(max(self._seconds, 0.0), TIMEOUT_MAX)
+        while not self._stopped.wait(wait):
+            self.has_rung = self._is_ours = True
+            interrupt_main()
+            wait = RINGS_AGAIN
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        is_ours = self._is_ours
+        self._is_ours = False
+        if not is_ours:
+            self._previous(number, frame)
+        elif self._is_armed and (frame is None or frame.f_code.co_name not in AT_THE_DOOR):
+            raise KeyboardInterrupt
 
 
 def uninterrupted(function: Callable[Given, Answer]) -> Callable[Given, Answer]:

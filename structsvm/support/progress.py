@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+from structsvm.support.interrupts import Alarm
+
 __all__ = [
     "OutOfTimeError",
     "Watcher",
@@ -36,7 +38,8 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Let a function know of all progress in this block, and of none after it.
+    """Let a function know of all progress in this block, as whoever watched before, and of none
+    after it.
 
     An error may leave a :func:`stage` behind that ends, and tells, when its memory is freed.
     """
@@ -46,6 +49,8 @@ def watching(watcher: Watcher) -> Iterator[None]:
     def listening(words: str, part: float) -> None:
         if not ended:
             watcher(words, part)
+            if outer is not None:
+                outer(words, part)
 
     _watcher.set(listening)
     try:
@@ -61,19 +66,26 @@ class OutOfTimeError(BaseException):
 
 @contextmanager
 def until(end: float) -> Iterator[None]:
-    """End this block with an error where its work tells of itself after ``end``, on the clock of
-    :func:`time.monotonic`.
-    """
-    outer = _watcher.get()
+    """End this block with an error after ``end``, on the clock of :func:`time.monotonic`.
 
-    def watch(words: str, part: float) -> None:
+    It ends where its work tells of itself. Work that does not is ended in the main thread as Ctrl-C
+    would end it, and so neither in compiled code nor while a file is written.
+    """
+
+    def watch(*_: object) -> None:
         if time.monotonic() > end:
             raise OutOfTimeError
-        if outer is not None:
-            outer(words, part)
 
-    with watching(watch):
-        yield
+    alarm = Alarm(end - time.monotonic())
+    try:
+        with alarm, watching(watch):
+            yield
+    except (Exception, KeyboardInterrupt) as error:
+        if alarm.has_rung:
+            raise OutOfTimeError from error
+        raise
+    if alarm.has_rung:
+        raise OutOfTimeError
 
 
 def is_watched() -> bool:

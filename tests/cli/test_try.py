@@ -424,10 +424,38 @@ def test_reading_ends_in_its_part_of_the_time(done, tmp_path, monkeypatch, n, fe
     assert f"to answer in time, {n_read} of {n} files are read" in err
     assert clock.now - start <= 1.3 * 60
     start = clock.now
-    again, err = done(f"try change-point {tmp_path}/r --minutes 0.1 --resume -o {tmp_path}/out")
+    line = f"try change-point {tmp_path}/r --resume -o {tmp_path}/out"
+    again, err = done(f"{line} --minutes {n_read / 12}")
     assert clock.now - start == 5 * n_read  # the same files
     assert "files are read" not in err
     assert again
+    start = clock.now
+    again, err = done(f"{line} --minutes 0.1")
+    assert "no time to judge it again" in err
+    assert not again
+    assert clock.now - start < 1.3 * 6 + 5  # and the file that is read then
+
+
+@pytest.mark.parametrize("work", ["read_layers", "_checked", "Answer.of", "load_learner"])
+def test_an_interrupted_run_ends_whatever_does_not_end(
+    done, recordings, tmp_path, monkeypatch, work
+):
+    """Nothing is told meanwhile: what cannot be judged again stays as it is."""
+    line = f"{TRY} {recordings} -o {tmp_path}/out --json"
+    done(line + " --minutes 0")
+    written = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+    def for_ever(*_, **__):
+        while True:
+            pass
+
+    monkeypatch.setattr(f"structsvm.cli.try_out.{work}", for_ever)
+    for end in ("over", "over_if_answered"):
+        monkeypatch.setattr(allowed_time.Time, end, property(lambda _: -math.inf))
+    out, err = done(line + " --resume")
+    assert "no time to judge it again" in err
+    assert json.loads(out) == {"model": str(tmp_path / "out" / "model.structsvm")}
+    assert {path: path.read_bytes() for path in written} == written
 
 
 @pytest.mark.usefixtures("closed_forms")

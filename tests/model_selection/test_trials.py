@@ -1,6 +1,9 @@
 """Candidates are tried while there is time, the best ones first, and not twice."""
 
 import math
+import signal
+import time
+from contextlib import suppress
 from itertools import product
 from types import SimpleNamespace
 
@@ -162,6 +165,41 @@ def test_until_ends_what_tells_of_itself_and_nothing_else():
             tell("late", 0.6)
     assert heard == [("in time", 0.5)]
     tell("outside", 1.0)
+
+
+def endless():
+    while True:
+        pass
+
+
+def endless_but_for_a_library():
+    try:
+        endless()
+    except KeyboardInterrupt as error:
+        raise SystemError("returned a result with an exception set") from error
+
+
+def ended_by_ctrl_c():
+    with suppress(KeyboardInterrupt):
+        endless()
+
+
+@pytest.mark.parametrize("work", [endless, endless_but_for_a_library, ended_by_ctrl_c])
+def test_until_ends_what_tells_nothing_of_itself(work):
+    with pytest.raises(OutOfTimeError), until(-math.inf):
+        work()
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_of_several_ends_the_first_counts(late):
+    ends = [math.inf, -math.inf]
+    with pytest.raises(OutOfTimeError), until(ends[late]), until(ends[1 - late]):
+        endless()
+
+
+def test_what_the_user_interrupts_is_not_out_of_time():
+    with pytest.raises(KeyboardInterrupt), until(time.monotonic() + 1e9):
+        signal.raise_signal(signal.SIGINT)
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")

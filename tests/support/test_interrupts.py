@@ -1,9 +1,11 @@
 """Ctrl-C waits for compiled code, and leaves the best metric so far; no file is ever half."""
 
+import math
 import os
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from programs import Command, python
 from structsvm import MetricLearner, MetricLearnerCV, Region, load, save
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Constraint, PartitionProblem, TraceObjective
-from structsvm.support.interrupts import Interrupts, uninterrupted
+from structsvm.support.interrupts import Alarm, Interrupts, uninterrupted
 
 
 @pytest.fixture
@@ -42,6 +44,11 @@ def work(*steps):
 
 def interrupt():
     signal.raise_signal(signal.SIGINT)
+
+
+def for_ever():
+    while True:
+        pass
 
 
 class TestCompiledCalls:
@@ -94,6 +101,64 @@ class TestBlocks:
 
         with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt), interrupts.released():
             wrap()
+
+
+class TestAlarm:
+    """What ends work that tells nothing: here loops that have no other end."""
+
+    def test_it_interrupts_what_does_not_end(self):
+        with pytest.raises(KeyboardInterrupt), Alarm(0.0):
+            for_ever()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_it_rings_again_where_it_was_not_answered(self):
+        def stubborn():
+            with suppress(KeyboardInterrupt):
+                for_ever()
+            with suppress(KeyboardInterrupt):
+                for_ever()
+            for_ever()
+
+        with pytest.raises(KeyboardInterrupt), Alarm(0.0):
+            stubborn()
+
+    def test_what_must_end_in_order_ends(self):
+        ended = []
+
+        def in_order():
+            with Interrupts() as held:
+                while not held._waiting:
+                    pass
+                ended.append(1)
+
+        with pytest.raises(KeyboardInterrupt), Alarm(0.0):
+            in_order()
+        assert ended == [1]
+
+    def test_a_block_that_ended_before_is_not_interrupted_after_it(self, handler):
+        for _ in range(300):
+            with suppress(KeyboardInterrupt), Alarm(0.0):
+                pass
+        assert handler == []
+
+    def test_the_users_own_signal_goes_to_the_users_own_handler(self, handler):
+        with Alarm(1e9):
+            interrupt()
+        assert handler == [signal.SIGINT]
+
+    def test_it_is_silent_without_an_end_and_in_other_threads(self):
+        with Alarm(math.inf):
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        seen = []
+
+        def work_in_time():
+            with Alarm(0.0) as alarm:
+                seen.append((signal.getsignal(signal.SIGINT), alarm.has_rung))
+
+        thread = threading.Thread(target=work_in_time)
+        thread.start()
+        thread.join()
+        assert seen == [(signal.default_int_handler, False)]
 
 
 class TestPieces:
