@@ -45,6 +45,7 @@ WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
 BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
 COMMENT = ("#", '"#', "%")  # how lines begin that are none of the table
+BETWEEN_BLANKS = re.compile(r'"[^"]*"|\S+')
 OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
 """The first line of a text that tells Excel what separates its columns."""
 
@@ -79,7 +80,7 @@ class TextFormat:
         if self.separator == BLANKS_BETWEEN:
             for number, line in enumerate(text.splitlines(), 1):
                 if line.strip():
-                    yield number, line.split()
+                    yield number, [cell.strip('"') for cell in BETWEEN_BLANKS.findall(line)]
             return
         reader = csv.reader(io.StringIO(text), delimiter=self.separator, skipinitialspace=True)
         for row in reader:
@@ -288,8 +289,9 @@ def _are_together(cell: str, separator: str) -> bool:
     """Whether a cell is no number, but numbers with another separator between them."""
     if is_number_text(cell):
         return False
+    bare = cell.replace('"', "")
     others = (mark for mark in SEPARATORS if mark != separator)
-    parted = (cell.split(None if mark == BLANKS_BETWEEN else mark) for mark in others)
+    parted = (bare.split(None if mark == BLANKS_BETWEEN else mark) for mark in others)
     return any(len(parts) > 1 and all(map(is_number_text, parts)) for parts in parted)
 
 

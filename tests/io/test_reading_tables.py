@@ -1,6 +1,7 @@
 """Recordings in tables as people and programs write them: what is read, and what is refused."""
 
 import bz2
+import csv
 import datetime as dt
 import gzip
 import lzma
@@ -61,15 +62,19 @@ def test_every_way_to_write_a_table_gives_the_same_recording(
 
 @pytest.mark.parametrize("n_columns", [2, 3, 10])
 @pytest.mark.parametrize("has_header", [True, False])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 @cases((";", ","), ("\t", ","), ("|", ","), (" ", ","), (",", "."), (";", "."))
 def test_a_table_all_of_whose_numbers_have_decimals_is_parted_by_its_separator(
-    tmp_path, n_columns, has_header, separator, decimal
+    tmp_path, n_columns, has_header, quoting, separator, decimal
 ):
     values = np.random.default_rng(0).normal(size=(60, n_columns)).round(3) + 0.0001
     frame = pd.DataFrame(values, columns=[f"acc.{j}:mean" for j in range(n_columns)])
-    frame.to_csv(tmp_path / "a.txt", sep=separator, decimal=decimal, index=False, header=has_header)
+    path = tmp_path / "a.txt"
+    frame.to_csv(
+        path, sep=separator, decimal=decimal, index=False, header=has_header, quoting=quoting
+    )
     with pytest.warns(DataWarning, match="no header") if not has_header else nullcontext():
-        (found,) = read_recordings(tmp_path / "a.txt", need_labels=False)
+        (found,) = read_recordings(path, need_labels=False)
     np.testing.assert_allclose(found.X, values)
 
 
