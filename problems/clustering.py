@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.deferred import map_arrays
-from structsvm.data.instance import Instance
+from structsvm.data.instance import Instance, map_arrays
 from structsvm.data.labels import label_values, refuse_missing
 from structsvm.data.words import TABLES
 from structsvm.errors import DataError

@@ -28,9 +28,8 @@ from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
 from structsvm.data.instance import apply_to_instances
 from structsvm.data.standardize import Standardizer
 from structsvm.datasets import relevant_changes
-from structsvm.learner.completing import complete_in_rounds
+from structsvm.learner.completing import calibrate_known, complete_in_rounds, complete_labels
 from structsvm.learner.fitting import FitState, Settings
-from structsvm.learner.known_prices import calibrate_known, complete_labels
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
 from structsvm.learner.training_set import TrainingSet

@@ -25,8 +25,8 @@ from experiments.sets import AnnotatedProfile, annotation_errors, read_profiles
 from structsvm import MetricLearner
 from structsvm.errors import LearningError
 from structsvm.features import HermiteMoments
+from structsvm.learner.completing import calibrate_known
 from structsvm.learner.fitting import Settings
-from structsvm.learner.known_prices import calibrate_known
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
 

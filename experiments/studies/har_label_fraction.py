@@ -32,7 +32,7 @@ from structsvm.errors import DataError, LearningError
 from structsvm.io import arrays_and_labels
 from structsvm.learner import TrainingSet
 from structsvm.learner import closed_forms as tuned_metrics
-from structsvm.learner.known_prices import calibrate_known
+from structsvm.learner.completing import calibrate_known
 from structsvm.partitions import Instance, Metric
 from structsvm.partitions.losses import partition_loss
 from structsvm.training_labels import read_labels

@@ -1,6 +1,6 @@
 from structsvm.baselines.blind import EqualSegments as EqualSegments
 from structsvm.baselines.boundary_classifier import BoundaryClassifier as BoundaryClassifier
 from structsvm.baselines.frame_classifier import FrameClassifier as FrameClassifier
-from structsvm.baselines.region_classifier import RegionClassifier as RegionClassifier
+from structsvm.baselines.frame_classifier import SmoothedScores as SmoothedScores
+from structsvm.baselines.row_classifier import RegionClassifier as RegionClassifier
 from structsvm.baselines.row_classifier import RowClassifier as RowClassifier
-from structsvm.baselines.smoothed_scores import SmoothedScores as SmoothedScores

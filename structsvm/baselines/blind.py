@@ -12,8 +12,7 @@ import numpy as np
 from structsvm.data.instance import Instance
 from structsvm.errors import DataError
 from structsvm.learner.frame_learner import Stretch, losses_of
-from structsvm.learner.learned import How, Learned
-from structsvm.learner.learner import Learner
+from structsvm.learner.learner import How, Learned, Learner
 from structsvm.learner.methods import Method
 from structsvm.learner.stages import AsMeasured
 from structsvm.learner.training_set import TrainingSet

@@ -1,29 +1,36 @@
-"""A classifier of the rows of tables: what to beat where the clusters are known classes."""
+"""Classifiers of items by themselves: rows of tables, pixels of images, nodes of graphs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from structsvm.data.instance import Instance
-from structsvm.data.labels import label_values
+from structsvm.data.labels import UNKNOWN, label_values
 from structsvm.errors import DataError, without_warnings
-from structsvm.learner.learned import How, Learned
-from structsvm.learner.learner import Learner
-from structsvm.learner.memory import learn_in_memory
-from structsvm.learner.stages import AsMeasured
-from structsvm.learner.training_set import TrainingSet
+from structsvm.features.frames import FrameModel, States, mean_probabilities
+from structsvm.features.scores import region_recipe
+from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.images import GraphOfImage, named_pixels
+from structsvm.graphs.labelled_nodes import NodeLabels, node_names
+from structsvm.learner.learner import How, Learned, Learner
+from structsvm.learner.stages import AsMeasured, Stage
+from structsvm.learner.training_set import TrainingSet, learn_in_memory
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.values import refuse_unlisted
+from structsvm.support.interrupts import Interrupts
+from structsvm.support.values import Floats, Ints, refuse_unlisted
 
 NAMES_BY_KIND = {
     "forest": "forest-classifier",
@@ -114,3 +121,185 @@ class Classes(Model):
         """The rows of each class."""
         codes = np.searchsorted(self.classifier.classes_, self.classifier.predict(instance.X))
         return Found.of(EquivalenceMatrix.from_labels(codes), codes)
+
+
+USUAL_THRESHOLD = 0.5
+"""Of the second of two regions, where nothing says otherwise."""
+
+THRESHOLDS = np.linspace(0.1, 0.9, 33)
+
+PIXELS = 4_000
+"""Pixels of all images together that are learned from, about."""
+
+
+@dataclass(eq=False, repr=False)
+class RegionClassifier(Learner):
+    """A classifier that names every node of graphs or images.
+
+    A node, such as a superpixel, has the region that is most probable for it; no cut is made. Of
+    two regions, the second, by order of names, is where its probability is above a threshold:
+    nearest to 0.5 of those within one standard error of the best on held-out images. It needs names
+    of regions that mean the same in all images, such as masks, and knows no others.
+
+    Parameters
+    ----------
+    estimator, relative, n_folds, random_state
+        As for :class:`structsvm.features.RegionScores`.
+    image : GraphOfImage, optional
+        With ``nodes="pixels"`` each pixel of an image is named, from what is around it at several
+        scales; it is learned from some pixels of each image. Else how images become graphs is a
+        setting of the problem.
+
+    Attributes
+    ----------
+    classes_ : array of shape (C,)
+        Names of the regions.
+    threshold_ : float
+        Of the probability of the second of two regions; 0.5 where nothing can be held out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.baselines import RegionClassifier
+    >>> from structsvm.graphs import FeatureGraph
+    >>> rng, y = np.random.default_rng(0), np.repeat(["sea", "sky"], 20)
+    >>> arrays = [(y == "sky")[:, None] + rng.normal(scale=0.1, size=(40, 1)) for _ in range(4)]
+    >>> Xs = [FeatureGraph(X) for X in arrays]
+    >>> baseline = RegionClassifier().fit(Xs, [y] * 4)
+    >>> baseline.predict_states(Xs[:1])[0][[0, 30]].tolist()
+    ['sea', 'sky']
+    >>> baseline.predict(Xs[:1])[0][[0, 30]].tolist()
+    [0, 1]
+    """
+
+    estimator: Any = None
+    relative: bool = True
+    n_folds: int = 5
+    random_state: int | None = 0
+    image: GraphOfImage | None = None
+    problem: PartitionProblem | str | None = "normalized-cut"
+
+    @property
+    def called(self) -> str:
+        """What sentences call the method."""
+        return "the classifier of regions"
+
+    def suits(self, problem: PartitionProblem) -> bool:
+        """It is for graphs and images."""
+        return problem.traits.words.of_graphs
+
+    def _learn(self, data: TrainingSet, how: How) -> Learned:
+        with Interrupts() as interrupts, interrupts.released():
+            return learn_in_memory(data, type(self).__name__, self._learn_in)[1]
+
+    def _learn_in(self, data: TrainingSet) -> Learned:
+        recipe = region_recipe(self)
+        seeing = SeenNodes(self._names_pixels)
+        graphs = [seeing.graph_of(instance) for instance in data.instances]
+        labels = [getattr(y, "labels", y) for y in data.given]  # of PartialLabels
+        names = list(map(node_names, labels, graphs))
+        if self._names_pixels:  # of each image as many, in folds of about as many images too
+            most = max(PIXELS >> (len(graphs) - 1).bit_length(), 1)
+            pairs = zip(graphs, names, strict=True)
+            parts = [self._some_pixels(graph, y, most) for graph, y in pairs]
+            graphs, names = map(list, zip(*parts, strict=True))
+        arrays = [graph.X for graph in graphs]
+        regions = States.read(names, arrays, recipe.owner, recipe.words)
+        self.threshold_ = USUAL_THRESHOLD
+        if regions.classes.size == 2:
+            held_out, _, self.models_ = recipe.learn(arrays, regions, data.groups)
+            if held_out:
+                self.threshold_ = best_threshold(held_out, regions, graphs)
+        else:
+            self.models_ = [recipe.fit(arrays, regions, data.groups)]
+        self.classes_ = regions.classes
+        stage = replace(seeing, models=self.models_, classes=regions.classes, owner=recipe.owner)
+        return Learned(stage, Regions(self.threshold_))
+
+    @property
+    def _names_pixels(self) -> bool:
+        return self.image is not None and self.image.nodes == "pixels"
+
+    def _some_pixels(self, graph: FeatureGraph, y: Any, most: int) -> tuple[FeatureGraph, Any]:
+        rng = np.random.default_rng(self.random_state)  # the same ones in all folds
+        which = np.sort(rng.choice(graph.n_samples, min(graph.n_samples, most), replace=False))
+        return graph.at(which), np.asarray(y)[which]
+
+
+@dataclass(frozen=True, eq=False)
+class SeenNodes(Stage):
+    """How probable each region is at each node of a graph, or at each pixel of its image."""
+
+    of_pixels: bool
+    models: Sequence[FrameModel] = ()
+    classes: NDArray[Any] | None = None
+    owner: str = ""
+
+    @property
+    def states(self) -> NDArray[Any] | None:
+        """Names of the regions; None of pixels, which are no items of the graph."""
+        return None if self.of_pixels else self.classes
+
+    def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
+        graphs = [self.graph_of(instance) for instance in instances]
+        probabilities = mean_probabilities(self.models, [graph.X for graph in graphs], self.owner)
+        if self.of_pixels:  # of a large image, those of a block are alike
+            pairs = zip(probabilities, graphs, strict=True)
+            probabilities = [
+                p if graph.regions is None else p[graph.regions.ravel()] for p, graph in pairs
+            ]
+        return [
+            replace(instance, states=p)
+            for instance, p in zip(instances, probabilities, strict=True)
+        ]
+
+    def graph_of(self, instance: Instance) -> FeatureGraph:
+        """The graph, or that of all pixels of its image; without one all nodes are neighbours."""
+        graph = (
+            instance.side if isinstance(instance.side, FeatureGraph) else FeatureGraph(instance.X)
+        )
+        if not self.of_pixels or graph.image is None:
+            return graph
+        return named_pixels(graph.image)
+
+
+@dataclass(frozen=True)
+class Regions(Model):
+    """The most probable region of each node."""
+
+    threshold: float
+    """Of the probability of the second of two regions."""
+
+    def partition(
+        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
+    ) -> Found:
+        """The nodes, or pixels, of each region; at most so many regions, the most probable ones."""
+        code = self._code(np.asarray(instance.states), n_clusters)
+        return Found.of(EquivalenceMatrix.from_labels(code), code)
+
+    def _code(self, p: Floats, K: int | None) -> Ints:
+        likely = np.sort(np.argsort(-p.mean(axis=0), kind="stable")[:K])
+        if p.shape[1] == 2 and likely.size == 2:
+            return (p[:, 1] > self.threshold).astype(np.int64)
+        return np.asarray(likely[p[:, likely].argmax(axis=1)], dtype=np.int64)
+
+
+def best_threshold(
+    probabilities: list[Floats], regions: States, graphs: Sequence[FeatureGraph]
+) -> float:
+    """The best one by the nodes that have names, by how much each stands for."""
+    by_threshold = []
+    for p, code, graph in zip(probabilities, regions.codes, graphs, strict=True):
+        is_named = code != UNKNOWN
+        if is_named.any():
+            M = EquivalenceMatrix.from_labels(code[is_named])
+            truth = NodeLabels.of_nodes(M, graph.sizes[is_named])
+            inside = [(p[is_named, 1] > t).astype(np.int64) for t in THRESHOLDS]
+            guesses = map(EquivalenceMatrix.from_labels, inside)
+            by_threshold.append([partition_loss(truth, guess) for guess in guesses])
+    losses = np.array(by_threshold)
+    n = len(by_threshold)
+    excess = losses - losses[:, [int(losses.mean(axis=0).argmin())]]
+    error = excess.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(THRESHOLDS.size)
+    usable = THRESHOLDS[excess.mean(axis=0) <= error + 1e-12]
+    return float(usable[np.abs(usable - USUAL_THRESHOLD).argmin()])

@@ -15,8 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from structsvm.cli.options import Parser
-from structsvm.cli.spelling import Spelling
-from structsvm.cli.terminal import Terminal
+from structsvm.cli.terminal import Spelling, Terminal
 from structsvm.cli.usage import build_parser
 from structsvm.errors import (
     CheckpointWarning,

@@ -21,8 +21,7 @@ from structsvm.evaluation.margin_rates import margin_rates
 from structsvm.io.folders import find_recordings
 from structsvm.io.sniff import stem_of
 from structsvm.learner.files import MODEL, save
-from structsvm.learner.learned import How
-from structsvm.learner.learner import Learner
+from structsvm.learner.learner import How, Learner
 from structsvm.learner.parameters import named_problem
 from structsvm.learner.preparing import read_training
 from structsvm.learner.training_set import TrainingSet

@@ -21,7 +21,7 @@ from structsvm.cli.request import (
     takes_images,
 )
 from structsvm.cli.terminal import Terminal
-from structsvm.data.marks import count_marks
+from structsvm.data.labels import count_marks
 from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.io.changes import refuse_one_word, refuse_without_changes
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for

@@ -23,10 +23,9 @@ from structsvm.data.checks import (
     check_widths,
     checked_names,
 )
-from structsvm.data.constant import is_constant
-from structsvm.data.deferred import Deferred, Origin, labels_read_with
-from structsvm.data.instance import Instance
-from structsvm.data.marks import warn_about_marks
+from structsvm.data.columns import is_constant
+from structsvm.data.instance import Deferred, Instance, Origin, labels_read_with
+from structsvm.data.labels import warn_about_marks
 from structsvm.data.missing import has_gaps
 from structsvm.data.rows import (
     Rows,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.constant import CONSTANT_UP_TO
-from structsvm.data.deferred import Data, map_arrays
+from structsvm.data.columns import CONSTANT_UP_TO
+from structsvm.data.instance import Data, map_arrays
 from structsvm.data.missing import magnitudes, means, scales
 from structsvm.support.values import (
     Floats,

@@ -7,12 +7,19 @@ from typing import Any, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.diagnosis.examined import Examined
-from structsvm.diagnosis.findings import Diagnosis, Finding, Found
-from structsvm.diagnosis.of_columns import codes, constant, copied_features, scale, spikes
-from structsvm.diagnosis.of_copies import copies, leakage
+from structsvm.diagnosis.findings import Diagnosis, Examined, Finding, Found
+from structsvm.diagnosis.of_data import (
+    codes,
+    constant,
+    copied_features,
+    copies,
+    labels_among_features,
+    leakage,
+    scale,
+    spikes,
+    unrelated_labels,
+)
 from structsvm.diagnosis.of_fit import certificate, few_labels, inference, path, price
-from structsvm.diagnosis.of_labels import labels_among_features, unrelated_labels
 from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import fitted_learner
 from structsvm.learner.form import Form, is_prepared

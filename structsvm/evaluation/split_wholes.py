@@ -1,9 +1,10 @@
-"""Instances held out in folds, as wholes."""
+"""Instances held out in folds, as wholes, and with them a state that is hidden from the others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from structsvm.data.copies import contents, joined
+from structsvm.data.labels import label_values
 from structsvm.data.per_instance import units_of
 from structsvm.data.words import TABLES, Words
 from structsvm.errors import (
@@ -25,10 +27,12 @@ from structsvm.errors import (
     without_warnings,
 )
 from structsvm.learner.fitted import words_of
-from structsvm.learner.memory import even_part
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import TrainingSet, even_part, names_of_labels
+from structsvm.learner.truths import are_names, check_truths
+from structsvm.partial_labels import PartialLabels
 from structsvm.support import limits
-from structsvm.support.values import Ints, is_whole
+from structsvm.support.values import Ints, counted, is_whole
+from structsvm.training_labels import Known
 
 SPLIT_TABLE = (
     ". Or let it be split: "
@@ -182,3 +186,82 @@ def _held_out(
             + f", got {cv!r}"
         )
     return held_out
+
+
+FEWEST_STATES = 3  # two to learn from and one to hide
+
+
+def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
+    """Hold whole recordings out that have a state which is hidden from what is learned from."""
+    labels = data.item_labels
+    words = data.problem.traits.words
+    if not data.problem.traits.contiguous or not are_names(data.instances, labels):
+        raise DataError(
+            parameter("split", "states")
+            + " hides one state of recordings after the other: give a name for each "
+            "sample, the same in several recordings; change points have none"
+        )
+    check_truths(data.problem.traits, data.truths)
+    names = [np.array(names_of_labels(y)) for y in labels]
+    states = sorted(set(chain.from_iterable(y.tolist() for y in names)))
+    if len(states) < FEWEST_STATES:
+        raise DataError(
+            f"{counted(len(states), words.named)}: "
+            + parameter("split", "states")
+            + f" needs at least {FEWEST_STATES}, "
+            f"one to hide and two to learn from; label more {words.named}s, or leave split out"
+        )
+    wholes = split_wholes(data, cv, random_state)
+    C = len(states)
+    F = len(wholes)
+    order = np.random.default_rng(random_state).permutation(states).tolist()
+    hidden_states = []
+    for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
+        state = order[(k + draw) % C]
+        test = np.array([i for i in wholes.test(k) if state in names[i]], dtype=np.int64)
+        rest = _without(data, wholes.train(k), names, state)
+        if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
+            hidden_states.append((k, state, test, rest))
+    hidden = sorted({state for _, state, _, _ in hidden_states})
+    if len({k for k, _, _, _ in hidden_states}) < 2 or len(hidden) < 2:
+        raise DataError(
+            f"no two {words.named}s can be hidden in turn: without one, some labelled "
+            f"{words.whole} must still change, and another must have it; label more {words.whole}s"
+        )
+    which = np.concatenate([test for _, _, test, _ in hidden_states])
+    shares = np.array(
+        [[a[0] == b[0] or a[1] == b[1] for b in hidden_states] for a in hidden_states]
+    )
+    fold = np.repeat(np.arange(len(hidden_states)), [test.size for _, _, test, _ in hidden_states])
+    question = (
+        f"This is the gain on {words.whole}s with a {words.named} that the metric was not learned "
+        f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
+        f"the others ({', '.join(hidden)} in turn)."
+    )
+    return Split(
+        data.at(which),
+        fold,
+        np.unique(wholes.units[which], return_inverse=True)[1],
+        [rest for _, _, _, rest in hidden_states],
+        words,
+        shares=shares,
+        question=question,
+    )
+
+
+def _without(
+    data: TrainingSet, which: Ints, names: Sequence[NDArray[Any]], state: str
+) -> TrainingSet:
+    """The training set of some recordings in which a state has no labels."""
+    which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
+    rest = data.at(which)
+    rest_labels = [*rest.given]
+    labels = [*rest.labels]
+    for k, i in enumerate(which.tolist()):
+        hidden = names[i] == state
+        if hidden.any():
+            rest_labels[k] = y = label_values(data.given[i]).astype(object)
+            y[hidden] = None
+            constraint = PartialLabels(y).constraint(y.size, contiguous=True)
+            labels[k] = Known(y.size, constraint, None, contiguous=True)
+    return replace(rest, given=rest_labels, labels=labels)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from structsvm.errors import DataError, SettingsError, parameter
-from structsvm.evaluation.split_states import split_states
 from structsvm.evaluation.split_tables import split_clusters, split_rows
-from structsvm.evaluation.split_wholes import Split, split_wholes
+from structsvm.evaluation.split_wholes import Split, split_states, split_wholes
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.learner.truths import check_truths
 from structsvm.support.values import is_whole

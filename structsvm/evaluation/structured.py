@@ -13,8 +13,8 @@ from structsvm.data.per_instance import units_of
 from structsvm.errors import SettingsError
 from structsvm.evaluation.contrast import LEARNED, Contrast
 from structsvm.evaluation.sentences import baseline_title
+from structsvm.learner.alternation import start_of
 from structsvm.learner.labellings import WORDS, read_labelled
-from structsvm.learner.open_labellings import start_of
 from structsvm.learner.structured import StructuredSVM, losses_of, predicted
 from structsvm.status import Solution
 from structsvm.support.tables import ShortTable

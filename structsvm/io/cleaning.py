@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.instance import Instance
-from structsvm.data.marks import NO, YES, count_marks, marks_of
+from structsvm.data.labels import NO, YES, count_marks, marks_of
 from structsvm.data.missing import blocks, filled
 from structsvm.data.rows import without_counting
 from structsvm.data.times import TimeAxis, warn_about_times

@@ -20,8 +20,7 @@ from structsvm.io.label_files import LABEL_KINDS, read_rows
 from structsvm.io.label_rows import UNTIL_NEXT, Interval
 from structsvm.io.media import STEPS_ALLOWED
 from structsvm.io.recording import Recording, listed, n_alike, spelled
-from structsvm.io.said_of_recording import Marks, having, labelled
-from structsvm.io.spans import checked_spans, collisions
+from structsvm.io.spans import Marks, checked_spans, collisions, having, labelled
 from structsvm.support.values import counted
 
 IN_ONE = 5  # steps of sound in a usual stretch

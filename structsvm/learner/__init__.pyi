@@ -1,5 +1,5 @@
 from structsvm.learner.change_tracker import Change as Change
-from structsvm.learner.learned import Learned as Learned
+from structsvm.learner.learner import Learned as Learned
 from structsvm.learner.learner import Learner as Learner
 from structsvm.learner.menu import Menu as Menu
 from structsvm.learner.methods import Method as Method

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.deferred import sum_arrays
+from structsvm.data.instance import sum_arrays
 from structsvm.errors import LearningError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import within_whitening

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.constant import is_constant, values_of_columns
-from structsvm.data.deferred import Data, map_arrays, take_rows
-from structsvm.data.instance import Instance
+from structsvm.data.columns import is_constant, values_of_columns
+from structsvm.data.instance import Data, Instance, map_arrays, take_rows
 from structsvm.data.missing import filled
 from structsvm.data.words import Words
 from structsvm.errors import parameter, warn

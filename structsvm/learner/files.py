@@ -60,10 +60,8 @@ INTERNAL: dict[str, type] = {
 OF_BASELINES = {
     "blind": ("FixedTimes", "OnePart", "EqualLengths", "ProtocolTimes", "Whole"),
     "boundary_classifier": ("Peaks",),
-    "frame_classifier": ("PricedStates",),
-    "region_classifier": ("SeenNodes", "Regions"),
-    "row_classifier": ("Classes",),
-    "smoothed_scores": ("SmoothedStates",),
+    "frame_classifier": ("PricedStates", "SmoothedStates"),
+    "row_classifier": ("Classes", "SeenNodes", "Regions"),
 }
 """What else model files name, by the module of :mod:`structsvm.baselines` that has it."""
 ESTIMATORS = {

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.data.instance import Instance
-from structsvm.data.marks import warn_about_marks
+from structsvm.data.labels import warn_about_marks
 from structsvm.data.reading import source_of
 from structsvm.data.rows import (
     Rows,

@@ -22,12 +22,10 @@ from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.frames import FrameModel, States
 from structsvm.features.scores import begins_of
 from structsvm.learner.form import Form
-from structsvm.learner.learned import How, Learned
-from structsvm.learner.learner import Learner
-from structsvm.learner.memory import learn_in_memory
+from structsvm.learner.learner import How, Learned, Learner
 from structsvm.learner.preparing import prepared
 from structsvm.learner.stages import FrameScores, Stage
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import TrainingSet, learn_in_memory
 from structsvm.oracles._segments.every_price import path_losses
 from structsvm.oracles.semi_markov import best_states, losses_with, state_margins
 from structsvm.oracles.state_score import StateScore

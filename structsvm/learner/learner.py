@@ -1,24 +1,25 @@
-"""The face of every method that partitions instances: it learns a model, and asks it."""
+"""The face of every method that partitions instances: what it is asked for, and gives back."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils import Tags
+from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.per_instance import Counts
 from structsvm.errors import SettingsError
 from structsvm.features.frames import learning_once
-from structsvm.learner.learned import OPTIONAL, How, Learned, recording_tags
 from structsvm.learner.methods import menu_of, which_baselines
 from structsvm.learner.parameters import ProblemParameters, problem_from
 from structsvm.learner.predictor import Predictor
 from structsvm.learner.preparing import workers_of
+from structsvm.learner.stages import Stage
 from structsvm.learner.steps import (
     learned_in_words,
     refuse_unsuited,
@@ -26,11 +27,52 @@ from structsvm.learner.steps import (
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.model import Model
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.status import HistoryEntry, Solution
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
+
+OPTIONAL = ("columns_", "feature_names_in_", "lost_", "margin_rates_", "steps_")
+"""Attributes that only some fitted learners have."""
+
+
+@dataclass(frozen=True, eq=False)
+class How:
+    """How to learn, beside what is set, as far as a method can."""
+
+    alternation: Any = None
+    """How partial labels are completed."""
+    resume: str | PathLike[str] | None = None
+    callback: Callable[[HistoryEntry], None] | None = None
+    part: float = 1.0
+    """What part of the time it takes, about; baselines are fitted in the rest."""
+
+
+class Learned(NamedTuple):
+    """What is made of instances, what partitions them then, and labels that were completed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.learner import AsMeasured, Learned
+    >>> from structsvm.partitions import Metric
+    >>> print(Learned(AsMeasured(), Metric(np.eye(2), 1.0)).model)
+    metric of 2 features, rank 2, price 1
+    """
+
+    inputs: Stage
+    model: Model
+    truths: Sequence[EquivalenceMatrix] | None = None
+
+
+def recording_tags(tags: Tags) -> Tags:
+    """The tags of an estimator that learns from labelled recordings and transforms them."""
+    tags.target_tags.required = True
+    tags.input_tags.three_d_array = True  # (N, T, P); a matrix (T, P) is one recording
+    tags.transformer_tags = TransformerTags(preserves_dtype=["float64"])
+    return tags
 
 
 class Learner(Predictor, ProblemParameters, ABC):

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.constant import constant_features, values_of_columns
-from structsvm.data.deferred import arrays_among, as_read
-from structsvm.data.instance import Instance
+from structsvm.data.columns import constant_features, values_of_columns
+from structsvm.data.instance import Instance, arrays_among, as_read
 from structsvm.errors import SettingsError, warn
 from structsvm.learner.columns import warn_of_columns
 from structsvm.learner.fitted import Fitted, column_names, words_of

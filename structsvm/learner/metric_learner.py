@@ -18,8 +18,7 @@ from structsvm.learner.completing import Alternation, check_labels, learn_partia
 from structsvm.learner.feature_weights import heaviest_features
 from structsvm.learner.fitting import LEARNED, NOT_RESUMED, Settings, learn
 from structsvm.learner.form import Form
-from structsvm.learner.learned import How, Learned
-from structsvm.learner.learner import Learner
+from structsvm.learner.learner import How, Learned, Learner
 from structsvm.learner.methods import ACRONYMS
 from structsvm.learner.preparing import prepared
 from structsvm.learner.stages import Inputs

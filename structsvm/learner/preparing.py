@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.deferred import Step
-from structsvm.data.instance import Instance
+from structsvm.data.instance import Instance, Step
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form, is_prepared
 from structsvm.learner.lost_columns import warn_of_new

@@ -11,9 +11,16 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from structsvm.data.constant import warn_about_constant_features
-from structsvm.data.deferred import Step, apply, batches_of, map_arrays, now_or_later
-from structsvm.data.instance import Instance, apply_to_instances
+from structsvm.data.columns import warn_about_constant_features
+from structsvm.data.instance import (
+    Instance,
+    Step,
+    apply,
+    apply_to_instances,
+    batches_of,
+    map_arrays,
+    now_or_later,
+)
 from structsvm.data.missing import filled
 from structsvm.data.per_instance import units_of
 from structsvm.data.standardize import Standardizer, centred
@@ -24,8 +31,7 @@ from structsvm.features.base import EVERYTHING, Reach, check_features
 from structsvm.features.composition import stages_of
 from structsvm.features.frames import FrameModel, mean_probabilities
 from structsvm.features.scores import NamedScores
-from structsvm.learner.memory import learn_in_memory
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import TrainingSet, learn_in_memory
 from structsvm.parallel.by_name import spread
 from structsvm.support.codec import fingerprint
 from structsvm.support.contract import hook

@@ -15,7 +15,7 @@ from structsvm.data.instance import Instance
 from structsvm.features.frames import check_smoothing
 from structsvm.learner.allowed_states import Allowed, check_states
 from structsvm.learner.frame_learner import FrameLearner, Scored, StatePath, Stretch, typical_length
-from structsvm.learner.learned import How
+from structsvm.learner.learner import How
 from structsvm.oracles._segments.online import OnlineStates
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.equivalence import runs_of

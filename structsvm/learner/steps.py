@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.deferred import BATCH, Step, batches_of
-from structsvm.data.instance import Instance, apply_to_instances
+from structsvm.data.instance import BATCH, Instance, Step, apply_to_instances, batches_of
 from structsvm.data.per_instance import Counts, check_weights
 from structsvm.errors import SettingsError, Text, among, parameter
 from structsvm.learner.fitted import Fitted

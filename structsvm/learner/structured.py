@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.per_instance import check_weights
 from structsvm.errors import DataError, SettingsError, nth, parameter, warn
+from structsvm.learner.alternation import alternated, open_labellings, start_of_open
 from structsvm.learner.completing import warn_of_full_alone
 from structsvm.learner.fitting import (
     NOT_RESUMED,
@@ -26,7 +27,6 @@ from structsvm.learner.fitting import (
 )
 from structsvm.learner.labellings import WORDS, Instances, read_instances, read_labelled
 from structsvm.learner.metric_learner import MetricLearner
-from structsvm.learner.open_labellings import alternated, open_labellings, start_of_open
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
@@ -36,7 +36,7 @@ from structsvm.problem import Problem, RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
-from structsvm.solvers.checked_answers import check_loss
+from structsvm.solvers.separation import check_loss
 from structsvm.status import Solution, Status
 from structsvm.support.codec import refuse_unstored
 from structsvm.support.contract import asked

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from structsvm.data.constant import constant_features
-from structsvm.data.deferred import Data, digest_of, in_memory
+from structsvm.data.columns import constant_features
+from structsvm.data.instance import Data, digest_of, in_memory
 from structsvm.data.words import Words
 from structsvm.errors import parameter, warn
 from structsvm.features.frames import read_names

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm.masters.base import CHUNK, WorkingSet
-from structsvm.masters.conic import ConicProgram
-from structsvm.masters.conic_boxes import box_of
+from structsvm.masters.conic import ConicProgram, box_of, units_of
 from structsvm.masters.conic_proof import NOTHING, PROVED, Proof, proof
-from structsvm.masters.conic_units import units_of
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic

@@ -1,4 +1,4 @@
-"""Conic programs as a conic solver takes them.
+"""Conic programs as a conic solver takes them, and in units and forms that it solves well.
 
 ``min x'Px/2 + q'x`` subject to ``Ax + s = b`` with ``s`` in a product of cones.
 """
@@ -10,13 +10,129 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from structsvm.support.values import Floats, Ints
+
+TIES = 3
+"""Passes in which columns that nothing measures are made no larger than what they are tied to."""
+
+
+def _multiplied(M: Any, rows: Floats, columns: Floats) -> Any:
+    """A matrix by rows, with its rows and columns multiplied."""
+    M = sp.csr_array(M)
+    entries = M.data * np.repeat(rows, np.diff(M.indptr)) * columns[M.indices]
+    return sp.csr_array((entries, M.indices, M.indptr), M.shape)
+
+
+class Units(NamedTuple):
+    """What columns, rows and the objective of a program are of the size of, powers of two."""
+
+    columns: Floats
+    rows: Floats
+    objective: float
+
+    def box(self, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        """Bounds of the columns in these units."""
+        return ends[0] / self.columns, ends[1] / self.columns
+
+    def scaled(self, program: ConicProgram) -> ConicProgram:
+        """The program for ``x / columns``, with rows and objective in units, all powers of two."""
+        d = self.columns
+        c = self.objective
+        return replace(
+            program,
+            P=_multiplied(program.P, d / c, d),
+            q=program.q * d / c,
+            A=_multiplied(program.A, 1.0 / self.rows, d),
+            b=program.b / self.rows,
+            offset=program.offset / c,
+        )
+
+
+def units_of(program: ConicProgram) -> Units:
+    """The units that the data of a program say."""
+    return units_for(program, columns_of(program, program.groups, program.b))
+
+
+def columns_of(program: ConicProgram, groups: Ints, b: Floats) -> Floats:
+    """The size of each column by the data: ``|b_i| / |A_ij|`` of the rows that say most of it.
+
+    Rows of a group, the planes of a height or those of a cone, have the largest of their right
+    sides. Columns without such a row have the size at which they are as large as the others in a
+    row, and columns that nothing measures that at which linear and quadratic terms are alike.
+    """
+    row, column, value = program.entries
+    row = groups[row]
+    size = np.abs(value)
+    levels = np.zeros(int(groups.max(initial=-1)) + 1)
+    np.maximum.at(levels, groups, np.abs(b))
+    u = np.full(program.q.size, np.inf)
+
+    def spread() -> None:
+        while True:
+            is_known = np.isfinite(u)
+            at = levels.copy()
+            is_sized = is_known[column]
+            np.maximum.at(at, row[is_sized], size[is_sized] * u[column[is_sized]])
+            said = ~is_sized & (at[row] > 0)
+            if not said.any():
+                return
+            np.minimum.at(u, column[said], at[row[said]] / size[said])
+
+    said = levels[row] > 0
+    np.minimum.at(u, column[said], levels[row[said]] / size[said])
+    spread()
+    lost = ~np.isfinite(u)
+    if lost.any():
+        seeds = lost & (program.q != 0)
+        u[seeds] = 1.0 / np.abs(program.q[seeds])
+        spread()
+        u[~np.isfinite(u)] = 1.0
+        for _ in range(TIES):  # a cost that has cancelled says nothing
+            terms = size * u[column]
+            cap = np.maximum(_most_of_others(row, terms, levels.size), levels[row]) / size
+            capped = lost[column] & (cap > 0)
+            np.minimum.at(u, column[capped], cap[capped])
+        bent = float((np.maximum(program.P.diagonal(), 0.0) * u**2)[lost].max(initial=0.0))
+        if bent > 0 and seeds.any():
+            u[lost] /= bent
+    return power_of_two(u)
+
+
+def _most_of_others(rows: Ints, terms: Floats, n: int) -> Floats:
+    """For each term the largest other one of its row; 0 where it is alone."""
+    order = np.lexsort((terms, rows))
+    ends = np.cumsum(np.bincount(rows, minlength=n))[rows] - 1
+    last = order[ends]
+    second = order[np.maximum(ends - 1, 0)]
+    is_last = np.arange(rows.size) == last
+    largest = np.where(is_last, terms[second], terms[last])
+    return np.where(is_last & (rows[second] != rows), 0.0, largest)
+
+
+def units_for(program: ConicProgram, columns: Floats) -> Units:
+    """Units of rows and of the objective for those of the columns."""
+    A = program.A
+    groups = np.repeat(program.groups, np.diff(A.indptr))
+    whole = np.zeros(program.b.size)
+    np.maximum.at(whole, groups, np.abs(A.data) * columns[A.indices])
+    np.maximum.at(whole, program.groups, np.abs(program.b))
+    rows = whole[program.groups]
+    bent = float((program.P.diagonal() * columns**2).max(initial=0.0))
+    objective = max(float((np.abs(program.q) * columns).max(initial=0.0)), bent)
+    return Units(columns, power_of_two(rows), float(power_of_two(np.array(objective))))
+
+
+def power_of_two(size: Floats) -> Floats:
+    """The nearest ones; 1 for what is nothing."""
+    size = np.where((size > 0) & np.isfinite(size), size, 1.0)
+    return np.asarray(2.0 ** np.clip(np.round(np.log2(size)), -500, 500))
+
 
 EPS = 2.0**-53
 
@@ -163,3 +279,126 @@ def diagonal_of(size: int) -> Ints:
     """Where in a triangle of a matrix, column by column, its diagonal is."""
     order = (math.isqrt(8 * size + 1) - 1) // 2
     return np.asarray(np.cumsum(np.arange(1, order + 1)) - 1)
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def box_of(program: ConicProgram) -> tuple[Floats, Floats]:
+    """Bounds of every column that follow row by row from the constraints, (n,) and (n,).
+
+    Each row bounds its slack and each of its columns by the bounds of the others, a second-order
+    cone its tail by its head, and a semi-definite one its entries by its diagonal.
+    """
+    m, n = program.A.shape
+    i, j, a = program.entries
+    low = np.full(n, -np.inf)
+    high = np.full(n, np.inf)
+    s_low = np.full(m, -np.inf)
+    s_high = np.full(m, np.inf)
+    s_low[: program.n_plain] = 0.0
+    s_high[: int(program.dims.zero)] = 0.0
+    n_finite = -1
+    while n_finite < (n_finite := int(np.isfinite([*low, *high]).sum())):
+        ends = np.stack([a * low[j], a * high[j]])
+        least = _Sums(i, ends.min(axis=0), m)
+        most = _Sums(i, ends.max(axis=0), m)
+        s_high = np.minimum(s_high, program.b - least.whole + least.rounding)
+        s_low = np.maximum(s_low, program.b - most.whole - most.rounding)
+        _spread_in_cones(program, s_low, s_high)
+        room = least.rounding[i] + most.rounding[i] + 8 * EPS * np.abs(program.b[i])
+        top = (program.b[i] - s_low[i] - least.others + room) / a
+        bottom = (program.b[i] - s_high[i] - most.others - room) / a
+        np.minimum.at(high, j, np.where(a > 0, top, bottom))
+        np.maximum.at(low, j, np.where(a > 0, bottom, top))
+    return low, high
+
+
+class _Sums:
+    """Sums of terms by row, in which one sign may be infinite, and those of the other terms."""
+
+    def __init__(self, rows: Ints, terms: Floats, m: int) -> None:
+        infinite = ~np.isfinite(terms)
+        finite = np.where(infinite, 0.0, terms)
+        lost = np.bincount(rows, infinite, minlength=m)
+        sums = np.bincount(rows, finite, minlength=m)
+        sizes = np.bincount(rows, np.abs(finite), minlength=m)
+        endless = -np.inf if (terms[infinite] < 0).any() else np.inf
+        self.whole = np.where(lost > 0, endless, sums)
+        self.others = np.where(lost[rows] - infinite > 0, endless, sums[rows] - finite)
+        self.rounding = sizes * (np.bincount(rows, minlength=m) + 8) * EPS
+
+
+def _spread_in_cones(program: ConicProgram, s_low: Floats, s_high: Floats) -> None:
+    """Narrow bounds of slacks by those of others of their cone."""
+    for kind, first, size in program.blocks:
+        if kind == "soc":
+            s_low[first] = max(s_low[first], 0.0)
+            reach = np.full(size - 1, s_high[first])
+            places = slice(first + 1, first + size)
+        elif kind == "psd":
+            diagonal = first + diagonal_of(size)
+            s_low[diagonal] = np.maximum(s_low[diagonal], 0.0)
+            root = np.sqrt(s_high[diagonal])
+            rows, columns = np.triu_indices(root.size)
+            reach = np.empty(size)
+            reach[columns * (columns + 1) // 2 + rows] = (
+                np.sqrt(2.0) * (1.0 + 8 * EPS) * root[rows] * root[columns]
+            )
+            places = slice(first, first + size)
+        else:
+            continue
+        s_low[places] = np.maximum(s_low[places], -reach)
+        s_high[places] = np.minimum(s_high[places], reach)
+
+
+Turns = list[tuple[int, float]]
+"""First rows of second-order cones, and by what the sum of head and first tail was multiplied and
+their difference divided."""
+
+
+def turned(program: ConicProgram) -> tuple[ConicProgram, Turns]:
+    """The program with squares written so that both of their factors are of the same size.
+
+    ``|x|^2 <= t u`` is the cone of ``(u + t, u - t, 2x)``, and as well that of
+    ``(k u + t / k, k u - t / k, 2x)``: of ``u = 1`` and a small ``t`` the first leaves no digits.
+    """
+    low, high = box_of(program)
+    A = program.A.copy()
+    b = program.b.copy()
+    turns = []
+    for kind, head, size in program.blocks:
+        if kind != "soc" or size < 2:
+            continue
+        first, tail = (slice(A.indptr[k], A.indptr[k + 1]) for k in (head, head + 1))
+        columns = A.indices[first]
+        if not np.array_equal(columns, A.indices[tail]) or abs(b[head]) != abs(b[head + 1]):
+            continue
+        is_sum = A.data[first] == A.data[tail]
+        if not (is_sum | (A.data[first] == -A.data[tail])).all():
+            continue
+        # Both factors are at least 0, and so of the size of what they are at most.
+        most = np.append(
+            np.maximum(-A.data[first] * low[columns], -A.data[first] * high[columns]), b[head]
+        )
+        is_sum = np.append(is_sum, b[head] == b[head + 1])
+        sums = most[is_sum].sum()
+        differences = most[~is_sum].sum()
+        if not (0 < sums < np.inf and 0 < differences < np.inf):
+            continue
+        k = float(power_of_two(np.sqrt(differences / sums)))
+        if k != 1.0:
+            factors = np.where(is_sum, k, 1.0 / k)
+            for row in (first, tail):
+                A.data[row] *= factors[:-1]
+            b[head : head + 2] *= factors[-1]
+            turns.append((head, k))
+    return replace(program, A=A, b=b), turns
+
+
+def turned_back(z: Floats, turns: Turns) -> Floats:
+    """Multipliers of the program as it was given."""
+    z = z.copy()
+    for head, k in turns:
+        total = k * (z[head] + z[head + 1])
+        difference = (z[head] - z[head + 1]) / k
+        z[head : head + 2] = 0.5 * (total + difference), 0.5 * (total - difference)
+    return z

@@ -15,8 +15,7 @@ import scipy.sparse as sp
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import Master, MasterSolution, Request, WorkingSet, checked
-from structsvm.masters.conic import ConicProgram
-from structsvm.masters.conic_units import units_of
+from structsvm.masters.conic import ConicProgram, units_of
 from structsvm.problem import Regularized
 from structsvm.support.values import Floats
 from structsvm.weights import PSD, factors_of

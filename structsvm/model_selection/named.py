@@ -8,10 +8,8 @@ from typing import Any
 
 from structsvm.baselines.blind import EqualSegments, FixedTimes
 from structsvm.baselines.boundary_classifier import BoundaryClassifier
-from structsvm.baselines.frame_classifier import FrameClassifier
-from structsvm.baselines.region_classifier import RegionClassifier
-from structsvm.baselines.row_classifier import NAMES_BY_KIND, RowClassifier
-from structsvm.baselines.smoothed_scores import SmoothedScores
+from structsvm.baselines.frame_classifier import FrameClassifier, SmoothedScores
+from structsvm.baselines.row_classifier import NAMES_BY_KIND, RegionClassifier, RowClassifier
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.learner import Learner
 from structsvm.learner.metric_learner import MetricLearner

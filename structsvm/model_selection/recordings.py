@@ -14,8 +14,8 @@ from structsvm.features.hermite import HermiteMoments
 from structsvm.features.scores import FEWEST_SCORED, BoundaryScores, StateScores
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import QUICK_COST, Method
-from structsvm.learner.names import are_names
 from structsvm.learner.score_decoder import ScoreLearner
+from structsvm.learner.truths import are_names
 from structsvm.model_selection.named import learner_named
 
 STATES, QUICK_STATES = "states", "states-quick"

@@ -22,8 +22,7 @@ from structsvm.evaluation.splits import SPLITS, split_instances
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.fitting import Settings
-from structsvm.learner.learned import recording_tags
-from structsvm.learner.learner import Learner
+from structsvm.learner.learner import Learner, recording_tags
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import Method, fit_methods, menu_of, which_baselines
 from structsvm.learner.metric_learner import MetricLearner

@@ -13,11 +13,17 @@ import scipy.sparse as sp
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import NO_SLACK, MasterSolution, WorkingSet
-from structsvm.masters.conic import ConicProgram
-from structsvm.masters.conic_boxes import box_of
+from structsvm.masters.conic import (
+    ConicProgram,
+    Units,
+    box_of,
+    columns_of,
+    power_of_two,
+    turned,
+    turned_back,
+    units_for,
+)
 from structsvm.masters.conic_proof import CLOSE, Proof, proof
-from structsvm.masters.conic_squares import turned, turned_back
-from structsvm.masters.conic_units import Units, columns_of, power_of_two, units_for
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS
 from structsvm.modeling.points import LEAST
 from structsvm.modeling.restricted import (
@@ -26,9 +32,9 @@ from structsvm.modeling.restricted import (
     TIGHTENINGS,
     InfeasibleError,
     Restricted,
+    Restriction,
     UnboundedError,
 )
-from structsvm.modeling.restriction import Restriction
 from structsvm.modeling.rewriting import Rewritten
 from structsvm.support.values import Floats
 

@@ -17,9 +17,10 @@ from structsvm.modeling.restricted import (
     TIGHTENINGS,
     InfeasibleError,
     Restricted,
+    Restriction,
     UnboundedError,
+    levels,
 )
-from structsvm.modeling.restriction import Restriction, levels
 from structsvm.modeling.rewriting import Rewritten, column
 from structsvm.support.values import Floats
 

@@ -11,8 +11,7 @@ from cvxpy.constraints import PSD, Equality, Inequality
 from structsvm.errors import MasterError, without_warnings
 from structsvm.masters.base import NO_SLACK, WorkingSet
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
-from structsvm.modeling.restricted import SCALES
-from structsvm.modeling.restriction import Restriction
+from structsvm.modeling.restricted import SCALES, Restriction
 from structsvm.modeling.rewriting import Rewritten
 from structsvm.support.values import Floats
 

@@ -14,23 +14,38 @@ import numpy as np
 
 from structsvm.errors import without_warnings
 from structsvm.masters.base import NO_SLACK, Cut, Master, MasterSolution, Request, WorkingSet
-from structsvm.modeling.by_clarabel import Box
+from structsvm.modeling.by_clarabel import Box, Conic
+from structsvm.modeling.by_name import ByName
+from structsvm.modeling.by_newton import FastMaster, form_of
 from structsvm.modeling.conflicts import conflicts
 from structsvm.modeling.memory import ACTIVE_PLANE, Memory
 from structsvm.modeling.oracle_parts import ask
 from structsvm.modeling.points import Point, Points
 from structsvm.modeling.pool import Plane, Touch, tops
-from structsvm.modeling.restricted import DEEP, TIGHTENINGS, InfeasibleError, Restricted
-from structsvm.modeling.restriction import levels
+from structsvm.modeling.restricted import DEEP, TIGHTENINGS, InfeasibleError, Restricted, levels
 from structsvm.modeling.rewriting import Rewritten, StandIn
-from structsvm.modeling.solver_choice import solver_of
 from structsvm.modeling.witnesses import ROUNDING_OF_PLANES, Witnesses
 from structsvm.parallel.base import SerialSession
-from structsvm.solvers.base_run import CutRun
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate
 from structsvm.solvers.planes import Planes, weakest
+from structsvm.solvers.run import CutRun
 from structsvm.status import Quality, Solution, Status
 from structsvm.support.values import Floats, Ints
+
+
+def solver_of(
+    rewritten: Rewritten, box: Box, solver: str | None, options: Mapping[str, Any]
+) -> Restricted:
+    """What solves a restricted problem: Newton's method or Clarabel, unless one is named."""
+    if rewritten.is_mixed_integer and solver is None and "HIGHS" in cp.installed_solvers():
+        solver = "HIGHS"
+    if rewritten.is_mixed_integer or solver not in (None, "CLARABEL"):
+        return ByName(rewritten, solver, options)
+    form = form_of(rewritten) if solver is None and not options else None
+    if form is None:
+        return Conic(rewritten, box, options)
+    return FastMaster(rewritten, form, box)
+
 
 DEPTHS = (0.0, 1e3, 1e6, 1e9)
 """What functions of which nothing is known are taken to be above the negative of, in turn."""

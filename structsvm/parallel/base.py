@@ -1,14 +1,17 @@
-"""What a backend promises, and the one that needs no workers."""
+"""What a backend promises, the one without workers, and workers that hold a share of the parts."""
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from structsvm.errors import Code, SettingsError, StructSVMError, parameter
 from structsvm.parallel.single import single_threaded
 
 Task = Callable[[Any, Any], Any]
@@ -88,3 +91,73 @@ class SerialSession(Session):
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         with single_threaded():
             return task(self.parts, argument)
+
+
+def deal(parts: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
+    """Shares, dealt like cards, so that neighbours of like size go to different workers."""
+    n = max(1, min(n_workers, len(parts)))
+    return [parts[k::n] for k in range(n)]
+
+
+def work_on_share(task: ShareTask, share: Sequence[Any] | Path, argument: Any) -> list[Any]:
+    """The answers of a share, or of one in a file, each call of an oracle with one thread."""
+    with single_threaded():
+        return task(_stored(share) if isinstance(share, Path) else share, argument)
+
+
+def _stored(path: Path) -> Sequence[Any]:
+    if path not in _read:
+        for other in [one for one in _read if one.parent != path.parent]:
+            del _read[other]  # of a run that is over
+        _read[path] = pickle.loads(path.read_bytes())
+    return _read[path]
+
+
+_read: dict[Path, Sequence[Any]] = {}
+"""The shares that this worker has read, by path."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workers(Session):
+    submit: Callable[..., Any]
+    """Takes a function and its arguments to a future."""
+    shares: Sequence[Any]
+    explained: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Says in our words what happens to workers."""
+
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
+        with self.explained():
+            waiting = [self.submit(work_on_share, task, share, argument) for share in self.shares]
+            try:
+                answers = [future.result() for future in waiting]
+            finally:
+                for future in waiting:
+                    if not future.done():
+                        with suppress(Exception):  # workers that are gone have nothing to cancel
+                            future.cancel()
+        n = len(answers)
+        total = sum(map(len, answers))
+        return [answers[k % n][k // n] for k in range(total)]
+
+
+@contextmanager
+def saying(
+    what: str, way_out: str, kind: type[StructSVMError], *raised: type[Exception]
+) -> Iterator[None]:
+    """Raise an error of ours, with the original one in parentheses."""
+    try:
+        yield
+    except raised as error:
+        raise kind(f"{what} ({error}): " + way_out) from error
+
+
+RESUME = parameter("resume", Code("FILE"))
+sendable = partial(
+    saying,
+    "what the workers work on cannot be sent to other processes",
+    "use "
+    + parameter("backend", "threads")
+    + ", or give what can be pickled, such as paths in place of open files",
+    SettingsError,
+    *(TypeError, AttributeError, pickle.PicklingError),
+)

@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any
 
 from structsvm.errors import Code, SettingsError, StructSVMError, parameter, without_warnings
-from structsvm.parallel.base import Backend, Session
-from structsvm.parallel.shares import RESUME, Workers, deal, saying, sendable
+from structsvm.parallel.base import RESUME, Backend, Session, Workers, deal, saying, sendable
 from structsvm.support.lazy import require
 
 _answering = partial(

@@ -21,8 +21,18 @@ from joblib.externals.loky.backend import resource_tracker
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from structsvm.errors import StructSVMError, parameter, without_warnings
-from structsvm.parallel.base import Backend, SerialSession, Session, ShareTask
-from structsvm.parallel.shares import RESUME, Workers, deal, saying, sendable, work_on_share
+from structsvm.parallel.base import (
+    RESUME,
+    Backend,
+    SerialSession,
+    Session,
+    ShareTask,
+    Workers,
+    deal,
+    saying,
+    sendable,
+    work_on_share,
+)
 from structsvm.support.values import check_n_jobs
 
 _alive = partial(

@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from structsvm.data.deferred import sum_arrays
-from structsvm.data.instance import apply_to_instances
+from structsvm.data.instance import apply_to_instances, sum_arrays
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import (

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.deferred import (
+from structsvm.data.instance import (
     Data,
+    Instance,
     Step,
     apply_each,
     apply_in_stack,
@@ -19,7 +20,6 @@ from structsvm.data.deferred import (
     in_memory,
     map_arrays,
 )
-from structsvm.data.instance import Instance
 from structsvm.data.missing import LARGEST_VALUE, means
 from structsvm.data.standardize import centre, centred
 from structsvm.errors import SettingsError, nth, parameter

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from structsvm.data.deferred import Step
-from structsvm.data.instance import Instance
+from structsvm.data.instance import Instance, Step
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix

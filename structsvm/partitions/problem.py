@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.deferred import is_data
-from structsvm.data.instance import Instance
+from structsvm.data.instance import Instance, is_data
 from structsvm.data.reading import read_arrays
 from structsvm.partitions.comparison import usual_scores
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint

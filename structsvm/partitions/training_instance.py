@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.deferred import Data, in_memory
-from structsvm.data.instance import Instance
+from structsvm.data.instance import Data, Instance, in_memory
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector
 from structsvm.partitions.in_metric import InMetric

@@ -15,8 +15,7 @@ from structsvm.data.instance import Instance
 from structsvm.data.per_instance import asked_counts
 from structsvm.data.words import Words
 from structsvm.diagnosis.diagnose import diagnosis_of
-from structsvm.diagnosis.examined import Examined
-from structsvm.diagnosis.findings import Diagnosis
+from structsvm.diagnosis.findings import Diagnosis, Examined
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import Evaluation

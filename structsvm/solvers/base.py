@@ -16,12 +16,11 @@ from structsvm.parallel.base import Backend, Serial
 from structsvm.parallel.single import single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base_run import AnyRun, CutRun
 from structsvm.solvers.certificate import BudgetSpentError, Step, Stopping
 from structsvm.solvers.checkpoint import Checkpoint, identity
 from structsvm.solvers.descent_run import Descent
 from structsvm.solvers.planes import Memory
-from structsvm.solvers.run import Run
+from structsvm.solvers.run import AnyRun, CutRun, Run
 from structsvm.status import HistoryEntry, Solution, Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import is_watched, tell

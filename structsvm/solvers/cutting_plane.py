@@ -15,9 +15,9 @@ from structsvm.masters.newton import NewtonMaster, master_from
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Solver, require_convex
-from structsvm.solvers.base_run import AnyRun, CutRun
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache, Planes
+from structsvm.solvers.run import AnyRun, CutRun
 from structsvm.support.values import (
     Bools,
     Floats,

@@ -12,11 +12,11 @@ from structsvm.errors import LearningError
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import Solver, smooth_composite
-from structsvm.solvers.base_run import AnyRun
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent_run import Descent
 from structsvm.solvers.lbfgs import descend
+from structsvm.solvers.run import AnyRun
 from structsvm.status import Solution, Status
 from structsvm.support.values import Floats, refuse_unless
 from structsvm.weights import PSD, Nonnegative

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.problem import CompositeRisk
-from structsvm.solvers.base_run import AnyRun
 from structsvm.solvers.certificate import Certificate, Step, Stopping
 from structsvm.solvers.checkpoint import SAME_LOSS, Checkpoint
+from structsvm.solvers.run import AnyRun
 from structsvm.status import Solution, Status
 from structsvm.support.values import Floats
 

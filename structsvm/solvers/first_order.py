@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from structsvm.problem import Outline, RegularizedRisk, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Solver, strongly_convex
-from structsvm.solvers.base_run import AnyRun
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache
-from structsvm.solvers.run import Run
+from structsvm.solvers.run import AnyRun, Run
 from structsvm.support.values import Floats, refuse_bad_seed, refuse_below
 
 ITERATIONS_BETWEEN = 10

@@ -14,7 +14,7 @@ import numpy as np
 
 from structsvm.errors import StructSVMError
 from structsvm.problem import Problem, Separation
-from structsvm.solvers.checked_answers import check_feature, check_first_answer, check_loss
+from structsvm.solvers.separation import check_feature, check_first_answer, check_loss
 from structsvm.status import Quality
 from structsvm.support.codec import difference
 from structsvm.support.values import Floats, shown

@@ -7,7 +7,7 @@ import pytest
 from cases import cases
 
 from structsvm.cli import main
-from structsvm.cli.spelling import Spelling
+from structsvm.cli.terminal import Spelling
 from structsvm.errors import DataError, named, nth, parameter, wording
 
 NAMES = (

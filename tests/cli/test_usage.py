@@ -16,8 +16,7 @@ import structsvm
 from structsvm import load
 from structsvm.cli import main
 from structsvm.cli.request import options_for
-from structsvm.cli.spelling import Spelling
-from structsvm.cli.terminal import Terminal, console
+from structsvm.cli.terminal import Spelling, Terminal, console
 from structsvm.cli.usage import build_parser
 from structsvm.errors import Code, parameter, wording
 from structsvm.problems.change_point import ChangePoint

@@ -27,9 +27,9 @@ from structsvm.features import (
     Union,
 )
 from structsvm.learner import Method
-from structsvm.learner.memory import even_part
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
+from structsvm.learner.training_set import even_part
 from structsvm.support import limits
 
 XS, CHANGES = changes(6)

@@ -11,7 +11,7 @@ from programs import python
 from scipy.io import savemat
 
 from structsvm.data.columns import warn_about_columns
-from structsvm.data.marks import count_marks
+from structsvm.data.labels import count_marks
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import (
     FileOptions,

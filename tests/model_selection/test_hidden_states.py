@@ -10,7 +10,7 @@ from cases import cases
 from structsvm import ChangePoint, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier
 from structsvm.errors import DataError
-from structsvm.evaluation.split_states import split_states
+from structsvm.evaluation.split_wholes import split_states
 from structsvm.features import Lags, StateScores, Union
 from structsvm.learner import Method, MetricLearner, TrainingSet
 

@@ -12,8 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import CertificateError
 from structsvm.masters.bounds import dual_bound, proved_bound
-from structsvm.masters.conic import ConicProgram
-from structsvm.masters.conic_boxes import box_of
+from structsvm.masters.conic import ConicProgram, box_of
 from structsvm.modeling import OracleMax
 from structsvm.modeling.by_name import ByName
 

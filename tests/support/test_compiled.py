@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from programs import python
 
-from structsvm.data.constant import column_values, values_of_columns
+from structsvm.data.columns import column_values, values_of_columns
 from structsvm.data.standardize import Standardizer, centre, centred
 from structsvm.partitions.in_metric import InMetric
 from structsvm.support.compiled import moments, values

@@ -1,0 +1,284 @@
+"""Columns, copies and labels that make a fit poor."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from sklearn.preprocessing import StandardScaler
+
+from structsvm.data.columns import is_constant
+from structsvm.diagnosis.findings import Examined, Found
+from structsvm.errors import parameter
+from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.learner.columns import changes_in, codes_in, explained, labels_in
+from structsvm.partitions.equivalence import runs_of
+from structsvm.support.values import Floats, counted, some_of
+
+DOMINATES = 0.5  # a share of the squared distances, of one feature out of several,
+
+TIMES = 10.0  # and how much larger it is than that of the median feature
+
+SPIKY = 0.5  # a share of the variance of a feature that is due to its few largest values,
+
+FEW_OF_VALUES = 5e-3  # and how many of the values are few
+
+SAME_CORRELATION = 1 - 1e-4  # a correlation from which on two features say the same
+
+
+def scale(examined: Examined) -> Found:
+    """A feature that decides alone which partition is best, because of its unit."""
+    inputs: Any = examined.learner.inputs_
+    if inputs.features is not None and inputs.features.scaled:
+        return
+    squares = sum(((s.X - s.X.mean(axis=0)) ** 2).sum(axis=0) for s in examined.prepared)
+    shares = np.asarray(squares) / max(float(np.sum(squares)), 1e-300)
+    largest = int(shares.argmax())
+    others = np.delete(shares, largest)
+    others = others[others > 0]
+    if not others.size or shares[largest] <= max(DOMINATES, TIMES * np.median(others)):
+        return
+    name = examined.learner.metric_feature_names_[largest]
+    kind = inputs.standardizer.kind
+    scaled = "not scaled" if kind is None else "scaled by " + parameter("standardize", kind)
+    yield (
+        f"feature {name} makes {100 * shares[largest]:.0f} % of the squared distances of the "
+        f"untrained metric, {shares[largest] / np.median(others):.2g} times the median of the "
+        "others: features are " + scaled + ", and the regularizer assumes features in one unit",
+        "learn with "
+        + parameter("standardize", "recording")
+        + " (or 'training'), or give the feature in another unit",
+        {"feature": name, "share": float(shares[largest]), "standardize": kind},
+    )
+
+
+def spikes(examined: Examined) -> Found:
+    """Columns whose variance is that of a few values."""
+    centred = np.vstack([X - np.median(X, axis=0) for X in examined.columns])
+    n = int(np.ceil(FEW_OF_VALUES * len(centred)))
+    if len(centred) < 2 * n or len(centred) < 100:
+        return
+    squares = np.sort(centred**2, axis=0)
+    total = squares.sum(axis=0)
+    top = squares[-n:].sum(axis=0)
+    share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
+    spiky = np.flatnonzero(share > SPIKY)
+    if spiky.size:
+        names = examined.column_names[spiky].tolist()
+        yield (
+            f"{n} of {len(centred)} {examined.words.item}s {'makes' if n == 1 else 'make'} most of "
+            f"the variance of feature {some_of(names)}: standardised, all other values are small",
+            "clip or interpolate the outliers, or use ranks or a robust transformation",
+            {"shares": dict(zip(names, share[spiky].tolist(), strict=True))},
+        )
+
+
+def codes(examined: Examined) -> Found:
+    """Numbers that stand for missing values: the same again and again, far from all others."""
+    data = [instance.data for instance in examined.measured]
+    names = examined.column_names.tolist()
+    yield from codes_in(data, names, examined.words.item, examined.names.__getitem__)
+
+
+def constant(examined: Examined) -> Found:
+    """Columns that do not vary, in all instances or in many."""
+    flat = np.array([is_constant(X) for X in examined.columns])
+    N = len(flat)
+    times = flat.sum(axis=0)
+    often = np.flatnonzero(2 * times >= N)
+    if often.size:
+        counts = dict(
+            zip(examined.column_names[often].tolist(), times[often].tolist(), strict=True)
+        )
+        said = [f"{name} in {n} of {examined.words.wholes(N)}" for name, n in counts.items()]
+        yield (
+            f"constant: feature {some_of(said)}",
+            "check whether the sensor was off; what never varies has no influence",
+            {"constant_in": counts},
+        )
+
+
+def copied_features(examined: Examined) -> Found:
+    """Columns that say the same as others."""
+    Z = np.vstack([StandardScaler().fit_transform(X) for X in examined.columns])
+    with np.errstate(invalid="ignore"):  # of what is constant everywhere
+        correlation = np.nan_to_num(np.atleast_2d(np.corrcoef(Z, rowvar=False)))
+    pairs = examined.column_names[
+        np.argwhere(np.triu(np.abs(correlation) > SAME_CORRELATION, 1))
+    ].tolist()
+    # two categories of one column cannot do otherwise
+    pairs = [pair for pair in pairs if len({name.partition("=")[:2] for name in pair}) > 1]
+    if pairs:
+        yield (
+            f"always move together: {some_of([' and '.join(pair) for pair in pairs])}; one may "
+            "take the weight of both",
+            "leave out one of each pair, or do not interpret which of them has the weight",
+            {"pairs": pairs},
+        )
+
+
+SHARED_ITEMS = 8  # consecutive items that two instances must share to have a stretch in common
+
+SHARED_PART = 0.1  # a part of the shorter instance from which on an overlap is one
+
+
+def copies(examined: Examined) -> Found:
+    """Instances that are the same, to the last value."""
+    places = defaultdict(list)
+    for name, number in zip(examined.names, examined.numbers.tolist(), strict=True):
+        places[number].append(name)
+    same = [names for names in places.values() if len(names) > 1]
+    if same:
+        n = sum(len(names) - 1 for names in same)
+        yield (
+            f"{n} of {examined.words.wholes(len(examined.names))} "
+            f"{'is a copy of another one' if n == 1 else 'are copies of others'}: "
+            f"{some_of([' = '.join(names) for names in same])}",
+            f"keep one of each, because a copy counts twice; to weight a {examined.words.whole}, "
+            "use sample_weight=",
+            {"copies": same},
+        )
+
+
+def leakage(examined: Examined) -> Found:
+    """Instances that were learned from, overlap across groups, or are of too few groups."""
+    data = examined.learner.training_data_
+    N = len(examined.measured)
+    groups = examined.groups
+    words = examined.words
+    whole = examined.words.whole
+    seen = [
+        examined.names[i] for i, instance in enumerate(examined.measured) if instance.data in data
+    ]
+    # All of them: these are the instances that were learned from, and nothing is held out.
+    if 0 < len(seen) < N:
+        yield (
+            f"{examined.learner.called} was learned from {len(seen)} of these {words.wholes(N)}: "
+            f"{some_of(seen)}",
+            "evaluate it on the others alone",
+            {"learned_from": seen},
+        )
+    across = [
+        {"first": examined.names[a], "second": examined.names[b], "share": share}
+        for (a, b), share in _shared_stretches(examined).items()
+        if groups is None or groups[a] != groups[b]
+    ]
+    if across:
+        said = [f"{pair['first']} and {pair['second']}" for pair in across]
+        different = " of different groups" if groups is not None else ""
+        yield (
+            f"stretches of the same values in {counted(len(across), 'pair')} of {whole}s"
+            f"{different}: {some_of(said)}",
+            f"cut {whole}s that do not overlap, or put overlapping ones in the same group: a "
+            "held-out one is not independent of the other",
+            {"pairs": across},
+        )
+    n = MIN_UNITS if groups is None else len(set(map(str, groups)))
+    if n < MIN_UNITS:
+        yield (
+            f"the {words.wholes(N)} are of {counted(n, 'group')}: the gain on further groups "
+            f"cannot be estimated from fewer than {MIN_UNITS}",
+            "label a little of further groups rather than more of these groups",
+            {"groups": n, "needed": MIN_UNITS},
+        )
+
+
+def _shared_stretches(examined: Examined) -> dict[tuple[int, int], float]:
+    """The part of the shorter of two instances that is in the other, if it is large."""
+    window = SHARED_ITEMS if examined.learner.problem_.traits.contiguous else 1
+    Xs = [instance.X for instance in examined.measured]
+    N = len(examined.measured)
+    owners = np.repeat(np.arange(N), [len(X) for X in Xs])
+    last = owners[window - 1 :]
+    first = owners[: last.size]
+    whole = first == last  # stretches of one sample
+    if not whole.any():
+        return {}
+    rows = np.unique(np.vstack(Xs), axis=0, return_inverse=True)[1].reshape(-1)
+    views = np.lib.stride_tricks.sliding_window_view(rows, window)[whole]
+    numbers = np.unique(views, axis=0, return_inverse=True)[1].reshape(-1)
+    times = coo_array((np.ones(numbers.size), (first[whole], numbers))).tocsr()
+    once = (times == 1).astype(np.int64)  # what repeats itself says nothing
+    pairs = (once @ once.T).tocoo()
+    n = np.bincount(first[whole], minlength=N)
+    by_pair = {}
+    for a, b, shared in sorted(zip(*pairs.coords, pairs.data, strict=True)):
+        share = float(shared / min(n[a], n[b]))
+        may_differ = examined.numbers[a] != examined.numbers[b] or examined.groups is not None
+        if a < b and may_differ and share >= SHARED_PART:
+            by_pair[int(a), int(b)] = share
+    return by_pair
+
+
+ROTATIONS = 39  # labels at other places, to compare the labelled places with
+
+BY_CHANCE = 0.05  # a share of these that do as well from which on labels explain nothing
+
+FEWEST_TO_EXCHANGE = 4  # different labellings that can be exchanged often enough to compare with
+
+FINE = 100  # samples to which recordings are scaled to see whether their labels differ
+
+
+def unrelated_labels(examined: Examined) -> Found:
+    """Labels that explain no feature better than others, which belong to none of the instances."""
+    if not examined.known:
+        return
+    rng = np.random.default_rng(0)
+    contiguous = examined.learner.problem_.traits.contiguous
+    arrays = [examined.prepared[i].X for i, _ in examined.known]
+    labels: list[Any] = [truth.labels for _, truth in examined.known]
+
+    def moved() -> list[Any]:
+        if not contiguous:
+            return [rng.permutation(y) for y in labels]
+        return [_scaled(np.roll(y, int(rng.integers(1, y.size))), y.size) for y in labels]
+
+    def exchanged() -> list[Any]:
+        order = rng.permutation(len(labels))
+        of_another = np.roll(order, 1)[np.argsort(order)]
+        return [_scaled(labels[k], len(X)) for k, X in zip(of_another, arrays, strict=True)]
+
+    where = "shifted in time" if contiguous else f"in another order of {examined.words.item}s"
+    others = {f"the same labels {where}": moved}
+    different = {_scaled(y, FINE).tobytes() for y in labels}
+    if contiguous and len(different) >= max(FEWEST_TO_EXCHANGE, len(labels) / 2):
+        others[f"the labels of other {examined.words.whole}s, scaled to its length,"] = exchanged
+    here = _shares(arrays, labels)
+    for what, draw in others.items():
+        elsewhere = np.array([_shares(arrays, draw()) for _ in range(ROTATIONS)])
+        centre = elsewhere.mean(axis=0)
+        spread = elsewhere.std(axis=0) + 1e-12
+        score = float(((here - centre) / spread).max())
+        beaten = float(np.mean(((elsewhere - centre) / spread).max(axis=1) >= score))
+        if beaten > BY_CHANCE:
+            yield (
+                f"no feature differs between the labelled {examined.words.part}s more than by "
+                f"chance: {what} do as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
+                "check that labels and samples belong together and start at the same time, or use "
+                "features that show the changes (docs/features.md)",
+                {"chance": beaten, "explained": float(here.max())},
+            )
+            return
+
+
+def _shares(arrays: Sequence[Floats], labels: Sequence[Any]) -> Floats:
+    """The mean share of the scatter of each feature that is between the parts, (P,)."""
+    explained_shares = [explained(X, y) for X, y in zip(arrays, labels, strict=True)]
+    shares = [np.divide(b, t, out=np.zeros_like(b), where=t > 0) for b, t in explained_shares]
+    return np.asarray(np.mean(shares, axis=0))
+
+
+def _scaled(labels: Any, T: int) -> Any:
+    """Segments of a recording, numbered in their order and scaled to T samples."""
+    labels = labels[np.arange(T) * labels.size // T]
+    return runs_of(labels).labels
+
+
+def labels_among_features(examined: Examined) -> Found:
+    """Columns that hold the labels: they do not vary within any labelled part."""
+    parts = [(examined.columns[i], M) for i, M in examined.known]
+    for holding in (labels_in, changes_in):
+        yield from holding(parts, examined.column_names.tolist(), examined.words)
