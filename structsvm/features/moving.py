@@ -1,0 +1,48 @@
+"""Moments of windows that move along a recording, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structsvm.support.compiled import compiled
+from structsvm.support.values import Floats, Ints
+
+
+@compiled()
+def window_moments(x: Floats, start: Ints, end: Ints, width: int) -> tuple[Floats, Floats, Floats]:
+    """The mean, ``sum (x - mean)^2`` and ``sum k (x - mean)`` of each window, (T,) each.
+
+    The window of t holds the samples ``start[t], ..., end[t] - 1``, of which one enters and one
+    leaves from t to t + 1. Sums are of ``x - x_0`` and begun anew every ``width`` samples, with
+    x_0 in the window: what is rounded then stays small beside them.
+    """
+    T = len(x)
+    mean = np.empty(T)
+    scatter = np.empty(T)
+    rise = np.empty(T)
+    a, b = 0, 0
+    total, squares, products, first = 0.0, 0.0, 0.0, 0.0
+    for t in range(T):
+        if t % width == 0:
+            a = b = start[t]
+            total = 0.0
+            squares = 0.0
+            products = 0.0
+            first = x[a]
+        while a < start[t]:
+            value = x[a] - first
+            total -= value
+            squares -= value * value
+            products -= total  # every sample that is left has a number that is one less
+            a += 1
+        while b < end[t]:
+            value = x[b] - first
+            total += value
+            squares += value * value
+            products += (b - a) * value
+            b += 1
+        n = b - a
+        mean[t] = first + total / n
+        scatter[t] = max(squares - total * total / n, 0.0)
+        rise[t] = products - (n - 1) / 2 * total
+    return mean, scatter, rise
