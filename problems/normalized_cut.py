@@ -135,7 +135,7 @@ class NormalizedCut(PartitionProblem):
             warn(
                 parameter("kappa", Code(f"{kappa:g}"))
                 + f" with the plain objective: below {INVISIBLE} the loss has hardly any "
-                "influence, and learning may make results worse; use 0.1 to 0.3",
+                "influence, and learning may make results worse; use 0.1 to 0.3"
             )
 
     @property

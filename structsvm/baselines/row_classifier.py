@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN, label_values
+from structsvm.data.states import States
 from structsvm.errors import DataError, without_warnings
-from structsvm.features.frames import FrameModel, States, mean_probabilities
+from structsvm.features.frames import FrameModel, mean_probabilities
 from structsvm.features.scores import region_recipe
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage, named_pixels

@@ -70,11 +70,7 @@ def run_fit(args: Namespace, terminal: Terminal) -> int:
 
 
 def _fit_files(
-    request: Request,
-    wanted: Wanted,
-    learner: Learner,
-    scheduler: str | None,
-    terminal: Terminal,
+    request: Request, wanted: Wanted, learner: Learner, scheduler: str | None, terminal: Terminal
 ) -> int:
     problem: PartitionProblem = named_problem(learner.problem)
     if wanted.rates and not problem.traits.contiguous:

@@ -14,12 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.request import (
-    ONCE,
-    Request,
-    assigned,
-    takes_images,
-)
+from structsvm.cli.request import ONCE, Request, assigned, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.instance import Instance
 from structsvm.data.labels import unlabelled
@@ -173,7 +168,7 @@ class InputData:
         if doubtful := sorted(name for name in names if name.lower() in LIKE_MISSING):
             warn(
                 f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
-                "give " + parameter("missing_labels", doubtful[0]),
+                "give " + parameter("missing_labels", doubtful[0])
             )
         alike = Counter(name.casefold() for name in names)
         if doubtful := sorted(name for name in names if alike[name.casefold()] > 1):

@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.cli.input_data import InputData
-from structsvm.cli.request import (
-    COLUMNS,
-    FILE_OPTIONS,
-    OF_IMAGES,
-    OF_LABELS,
-    Request,
-    takes_images,
-)
+from structsvm.cli.request import COLUMNS, FILE_OPTIONS, OF_IMAGES, OF_LABELS, Request, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.labels import count_marks
 from structsvm.errors import DataError, SettingsError, parameter

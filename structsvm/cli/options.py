@@ -207,8 +207,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         default="metric",
     ),
     "--metric": choice(
-        ("full", "diagonal"),
-        "weight combinations of features (the default), or each by itself",
+        ("full", "diagonal"), "weight combinations of features (the default), or each by itself"
     ),
     "--lam": value(
         "LAM|cv",

@@ -14,13 +14,7 @@ from structsvm.data.missing import LARGEST_VALUE, blocks, filled
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, parameter
 from structsvm.support.tables import column_names, refuse_other_columns, refuse_repeated
-from structsvm.support.values import (
-    Bools,
-    Floats,
-    all_within,
-    counted,
-    read_only,
-)
+from structsvm.support.values import Bools, Floats, all_within, counted, read_only
 
 Names = Sequence[str] | None
 """What columns are called, if they have names."""
@@ -131,10 +125,7 @@ def check_instances(
 
 
 def check_widths(
-    shapes: Sequence[tuple[int, ...]],
-    names: Names,
-    n_features: int | None,
-    words: Words,
+    shapes: Sequence[tuple[int, ...]], names: Names, n_features: int | None, words: Words
 ) -> int:
     """The number of features: all have as many as the model or the first, and there are names."""
     P = shapes[0][1] if n_features is None else n_features

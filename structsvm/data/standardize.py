@@ -12,11 +12,7 @@ import numpy as np
 from structsvm.data.columns import CONSTANT_UP_TO
 from structsvm.data.instance import Data, map_arrays
 from structsvm.data.missing import magnitudes, means, scales
-from structsvm.support.values import (
-    Floats,
-    Stack,
-    refuse_unlisted,
-)
+from structsvm.support.values import Floats, Stack, refuse_unlisted
 
 STANDARDIZE = ("recording", "training", "wider", None)
 

@@ -176,11 +176,7 @@ def compare_solvers(
 
 
 def compare_on(
-    risk: Risk,
-    solvers: Asked = None,
-    *,
-    stopping: Stopping | None = None,
-    repeats: int = 1,
+    risk: Risk, solvers: Asked = None, *, stopping: Stopping | None = None, repeats: int = 1
 ) -> SolverComparison:
     """Minimise any structured risk with several solvers, one after another, on one thread.
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.instance import Instance
+from structsvm.data.states import read_names
 from structsvm.errors import DataError, parameter
-from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
 from structsvm.learner.fitted import Fitted
 from structsvm.support.tables import ShortTable

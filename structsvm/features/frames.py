@@ -11,25 +11,16 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.checks import one_each
 from structsvm.data.copies import contents, joined
-from structsvm.data.labels import UNKNOWN, label_values, labels_of_items, numbered, unknown_labels
+from structsvm.data.labels import UNKNOWN
 from structsvm.data.per_instance import units_of
 from structsvm.data.standardize import Standardizer
+from structsvm.data.states import States
 from structsvm.data.words import RECORDINGS, Words
-from structsvm.errors import (
-    DataError,
-    LearningError,
-    SettingsError,
-    about,
-    join,
-    nth,
-    without_warnings,
-)
+from structsvm.errors import DataError, LearningError, SettingsError, join, without_warnings
 from structsvm.features.base import Reach, Recordings, RecordingTransformer, read_recordings
 from structsvm.parallel.single import single_threaded
 from structsvm.support.codec import fingerprint
@@ -386,74 +377,3 @@ class FrameRecipe:
 def _at(values: Any, which: Sequence[int]) -> Any:
     """Some of what there is one of for each recording; None for none."""
     return None if values is None else [values[i] for i in which]
-
-
-Objects = NDArray[np.object_]
-
-
-@dataclass(frozen=True, eq=False)
-class States:
-    """The states of recordings, as numbers."""
-
-    classes: NDArray[Any]
-    """Names of the C states, sorted."""
-    codes: list[Ints]
-    """Number of the state of each sample, -1 where it has no name, (T_i,) each."""
-
-    @classmethod
-    def read(cls, ys: Any, Xs: Recordings, user: str, words: Words = RECORDINGS) -> States:
-        """Read a name for each sample of each recording."""
-        way_out = (
-            f": {user} learns the {words.named}s of {words.item}s by name, so give a name for each"
-        )
-        vectors = []
-        for i, (y, X) in enumerate(
-            zip(one_each(ys, len(Xs), words, way_out=way_out), Xs, strict=True)
-        ):
-            labels = getattr(y, "labels", y)  # of PartialLabels
-            with about(words.numbered(i)):
-                values = label_values(np.full(len(X), UNKNOWN) if labels is None else labels)
-            if values.shape != (len(X),):
-                raise DataError(
-                    words.numbered(i)
-                    + f" has {words.items(len(X))} and {values.size} labels: {user} "
-                    f"needs a name for each {words.item}; breakpoints have no names"
-                )
-            vectors.append(values)
-        is_named = np.concatenate([~unknown_labels(values) for values in vectors])
-        if len({values.dtype.kind for values in vectors}) > 1:  # which numpy would take for text
-            vectors = [values.astype(object) for values in vectors]
-        classes, inverse = numbered(np.concatenate(vectors)[is_named], f"the {words.named}s")
-        if classes.size < 2:
-            raise DataError(
-                f"{user} needs at least 2 {words.named}s, and the labels name {classes.tolist()}"
-            )
-        codes = np.full(is_named.size, UNKNOWN, dtype=np.int64)
-        codes[is_named] = inverse
-        return cls(classes, np.split(codes, np.cumsum([len(X) for X in Xs])[:-1]))
-
-
-def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Objects] | None:
-    """The name of each item of each sample, None where it has none; None if none has names."""
-    vectors = []
-    for i, (y, T) in enumerate(zip(ys, sizes, strict=True)):
-        with about(nth(whole, i)):
-            vectors.append(labels_of_items(y, T))
-    named = [values for values in vectors if values is not None]
-    if named and len(named) < len(vectors):
-        have = [values is not None for values in vectors]
-        i = have.index(False)
-        j = have.index(True)
-        raise DataError(
-            nth(whole, i)
-            + " has breakpoints and "
-            + nth(whole, j)
-            + " has names of states: breakpoints have no names, so give a name for each of the "
-            f"{sizes[i]} samples of " + nth(whole, i) + " as well"
-        )
-    of_recordings = []
-    for values in named:
-        names = np.array(values.tolist(), dtype=object)
-        names[unknown_labels(values)] = None
-        of_recordings.append(names)
-    return of_recordings or None

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.checks import one_each
 from structsvm.data.labels import UNKNOWN, label_values, unknown_labels
 from structsvm.data.standardize import Standardizer
+from structsvm.data.states import States
 from structsvm.data.words import GRAPHS, RECORDINGS
 from structsvm.errors import DataError, about, nth
 from structsvm.features.base import (
@@ -28,13 +29,7 @@ from structsvm.features.base import (
     read_recordings,
 )
 from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
-from structsvm.features.frames import (
-    FrameModel,
-    FrameRecipe,
-    States,
-    check_smoothing,
-    probabilities_by,
-)
+from structsvm.features.frames import FrameModel, FrameRecipe, check_smoothing, probabilities_by
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.tables import each_in_order
 from structsvm.support.values import Bools, Floats, Ints, refuse_below

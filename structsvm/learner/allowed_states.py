@@ -108,10 +108,7 @@ class Allowed:
 
 
 def check_states(
-    known: Sequence[Stretch],
-    sequences: Sequence[Ints],
-    allowed: Allowed,
-    classes: NDArray[Any],
+    known: Sequence[Stretch], sequences: Sequence[Ints], allowed: Allowed, classes: NDArray[Any]
 ) -> None:
     """Refuse sequences of states that are not allowed."""
     for part, y in zip(known, sequences, strict=True):

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, PluginError, nth
-from structsvm.learner.fitting import (
-    logger,
-)
+from structsvm.learner.fitting import logger
 from structsvm.learner.labellings import Instances
 from structsvm.problem import CompletableProblem, CompositeRisk, Problem, RegularizedRisk, Risk
 from structsvm.solvers.certificate import Stopping

@@ -272,7 +272,7 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
     """The metric of the stretches alone, with the price that finds changes as often as these."""
     warn(
         f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
-        "label more, or longer ones",
+        "label more, or longer ones"
     )
     factor = alone.metric.factor
     parts = data.parts

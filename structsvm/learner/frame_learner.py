@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN
 from structsvm.data.missing import filled
+from structsvm.data.states import States
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.composition import Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
-from structsvm.features.frames import FrameModel, States
+from structsvm.features.frames import FrameModel
 from structsvm.features.scores import begins_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import How, Learned, Learner

@@ -13,8 +13,9 @@ from scipy.optimize import linear_sum_assignment
 from structsvm.data.instance import Instance
 from structsvm.data.labels import UNKNOWN
 from structsvm.data.missing import filled
+from structsvm.data.states import States
 from structsvm.errors import DataError, SettingsError, nth, warn
-from structsvm.features.frames import SUM_TOLERANCE, States
+from structsvm.features.frames import SUM_TOLERANCE
 from structsvm.learner.stages import Stage
 from structsvm.support.values import Floats, Ints, counted, some_of
 

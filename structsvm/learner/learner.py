@@ -20,10 +20,7 @@ from structsvm.learner.parameters import ProblemParameters, problem_from
 from structsvm.learner.predictor import Predictor
 from structsvm.learner.preparing import workers_of
 from structsvm.learner.stages import Stage
-from structsvm.learner.steps import (
-    learned_in_words,
-    refuse_unsuited,
-)
+from structsvm.learner.steps import learned_in_words, refuse_unsuited
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -146,7 +146,7 @@ def warn_of_dead_features(
         verb, have = ("is", "has") if len(lost) == 1 else ("are", "have")
         warn(
             some_of([words.numbered(i) for i in places]) + f": {some_of(lost)} {verb} constant, "
-            f"which {have} {share:.0%} of the weight of the metric",
+            f"which {have} {share:.0%} of the weight of the metric"
         )
 
 

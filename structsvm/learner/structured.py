@@ -218,7 +218,7 @@ class StructuredSVM(ProblemParameters):
         elif not solution.w.any():
             warn(
                 "the best weight is zero: the regularizer outweighs the labellings; lower "
-                + parameter("lam", self.lam),
+                + parameter("lam", self.lam)
             )
         if solution.status is Status.OPTIMAL:
             learned = full if completed is None else replace(data, ys=list(completed.labels))

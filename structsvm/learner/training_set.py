@@ -298,7 +298,7 @@ def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
             + wording(
                 "give names, y.astype(str); PartialLabels(labels=y) says that it is none",
                 of_files="write names",
-            ),
+            )
         )
 
 
@@ -325,7 +325,7 @@ def learn_in_memory(
         amount = limits.amount(limits.GATHERED)
         warn(
             f"{name} is fitted on {drawn}, an even subset: at most {amount} of them are in memory "
-            "at once; to use more, give arrays",
+            "at once; to use more, give arrays"
         )
     try:
         with among(which.tolist()):

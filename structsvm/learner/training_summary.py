@@ -13,9 +13,9 @@ import numpy as np
 
 from structsvm.data.columns import constant_features
 from structsvm.data.instance import Data, digest_of, in_memory
+from structsvm.data.states import read_names
 from structsvm.data.words import Words
 from structsvm.errors import parameter, warn
-from structsvm.features.frames import read_names
 from structsvm.learner.training_set import TrainingSet, names_of_labels
 from structsvm.parallel.by_name import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -116,8 +116,7 @@ class TrainingSummary:
             these = f"{len(shares)} of these {words.wholes(len(Xs))}"
             these = these if len(Xs) > 1 else f"this {words.whole}"
             warn(
-                f"the model was learned from {part}{these}: the figures are better than on new "
-                "ones",
+                f"the model was learned from {part}{these}: the figures are better than on new ones"
             )
         return len(shares)
 
@@ -131,7 +130,7 @@ class TrainingSummary:
         warn(
             "the model was made for further rows of the clusters it was learned from, and of these "
             f"{len(new)} {'is' if len(new) == 1 else 'are'} new: {some_of(new)}. For new clusters, "
-            "choose and evaluate with " + parameter("split", "clusters"),
+            "choose and evaluate with " + parameter("split", "clusters")
         )
 
 

@@ -48,14 +48,14 @@ def _warn_of_odd_segments(truths: Truths) -> None:
     if len(truths) == 1:
         warn(
             "one labelled recording: whether the metric suits another one cannot be evaluated; "
-            "label a second one, or cut this one in two",
+            "label a second one, or cut this one in two"
         )
     T = sum(truth.n_samples for truth in truths)
     K = sum(truth.n_clusters for truth in truths)
     if T >= SEVERAL and T < SHORTEST_USUAL * K:
         warn(
             f"labels change at nearly every sample ({K} segments of {T} samples): if they are "
-            "measurements, give the states or the change points instead",
+            "measurements, give the states or the change points instead"
         )
 
 
@@ -88,7 +88,7 @@ def are_names(instances: Sequence[Instance], labels: Sequence[Any]) -> bool:
             + " has names of states and "
             + nth("recording", without[0])
             + " has breakpoints: classifiers of samples need names in all of them, and are left "
-            "out",
+            "out"
         )
     return not without
 

@@ -68,11 +68,7 @@ def lower_bound(
 
 
 def plane_bound(
-    risk: Regularized,
-    offset: float,
-    slope: Floats,
-    upper: float,
-    size: Floats | None = None,
+    risk: Regularized, offset: float, slope: Floats, upper: float, size: Floats | None = None
 ) -> tuple[float, str]:
     """Lower bound of ``min F`` from a lower bound ``offset + <slope, w>`` of the hinge losses."""
     if size is not None:

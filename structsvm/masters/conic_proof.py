@@ -173,11 +173,7 @@ NOTHING = Proof(-np.inf)
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def proof(
-    program: ConicProgram,
-    y: Floats,
-    z: Floats,
-    box: tuple[Floats, Floats],
-    close: float = CLOSE,
+    program: ConicProgram, y: Floats, z: Floats, box: tuple[Floats, Floats], close: float = CLOSE
 ) -> Proof:
     """The best lower bound that a proposed dual point proves of a program in units of its data.
 

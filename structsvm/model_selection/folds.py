@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.instance import Instance
+from structsvm.data.states import read_names
 from structsvm.errors import DataError
 from structsvm.evaluation.confusion import share_right
-from structsvm.features.frames import read_names
 from structsvm.learner.frame_learner import StatePath
 from structsvm.learner.segments import names_in
 from structsvm.learner.training_set import STATES, TrainingSet

@@ -10,13 +10,7 @@ import numpy as np
 from structsvm.data.instance import apply_to_instances, sum_arrays
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import (
-    Calibration,
-    Metric,
-    calibrate_by,
-    in_metric,
-    penalties_for,
-)
+from structsvm.partitions.metric import Calibration, Metric, calibrate_by, in_metric, penalties_for
 from structsvm.partitions.objective import Family, loss_of
 from structsvm.partitions.training_instance import Examples
 from structsvm.support.contract import asked

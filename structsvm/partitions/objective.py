@@ -15,11 +15,7 @@ from structsvm.data.standardize import centred
 from structsvm.errors import PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector
 from structsvm.partitions.in_metric import InMetric
-from structsvm.partitions.metric import (
-    Calibration,
-    Metric,
-    metric_factor,
-)
+from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.training_instance import (
     Examples,

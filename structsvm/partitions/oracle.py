@@ -61,7 +61,7 @@ def warn_of_rounding(answer: Argmax, price: float) -> None:
         warn(
             f"a recording of {answer.y.n_samples} samples has jumps so large that rounding may "
             f"hide changes: up to {lost:.2g}, where a change costs {price:.2g}; take outliers out, "
-            "or cut the recording where it jumps",
+            "or cut the recording where it jumps"
         )
 
 

@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 PROBLEMS, ORACLES = "structsvm.problems", "structsvm.oracles"
 STRUCTURED = "structsvm.structured_problems"
 SOLVERS = "structsvm.solvers"
-WHAT = {
-    PROBLEMS: "problem",
-    ORACLES: "oracle",
-    STRUCTURED: "structured problem",
-    SOLVERS: "solver",
-}
+WHAT = {PROBLEMS: "problem", ORACLES: "oracle", STRUCTURED: "structured problem", SOLVERS: "solver"}
 
 
 @dataclass(frozen=True)

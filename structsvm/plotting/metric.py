@@ -218,11 +218,7 @@ MOST_MARKED = 25  # the largest number of iterations that are marked
 
 
 def plot_gap(
-    runs: Any,
-    *,
-    against: str = "iteration",
-    of: str = "gap",
-    ax: Axes | None = None,
+    runs: Any, *, against: str = "iteration", of: str = "gap", ax: Axes | None = None
 ) -> Axes:
     """Draw the certified relative gap by iteration, of one run or of several.
 

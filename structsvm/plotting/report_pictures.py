@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.states import read_names
 from structsvm.data.times import TimeAxis
-from structsvm.features.frames import read_names
 from structsvm.graphs.labelled_nodes import NodeLabels
 from structsvm.learner.fitted import partition_of
 from structsvm.plotting.clusters import clusters_in_directions

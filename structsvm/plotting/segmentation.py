@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from structsvm.data.instance import Instance
 from structsvm.data.per_instance import Counts
 from structsvm.data.rows import rows_in_time
+from structsvm.data.states import read_names
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataWarning, without_warnings
-from structsvm.features.frames import read_names
 from structsvm.learner.learner import Learner
 from structsvm.learner.segments import names_in
 from structsvm.learner.steps import partition_each

@@ -109,11 +109,7 @@ class Certificate:
         self.caught = self.caught or what
 
     def update_upper(
-        self,
-        evaluation: Planes,
-        known: Floats | None = None,
-        count: bool = True,
-        paid: float = 0.0,
+        self, evaluation: Planes, known: Floats | None = None, count: bool = True, paid: float = 0.0
     ) -> None:
         """Take note of an evaluation, and of the losses ``known`` from labellings found before.
 

@@ -11,9 +11,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from spy import Spy
 
+from structsvm.data.states import States
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Lags, StateScores
-from structsvm.features.frames import States
 
 
 def test_no_training_recording_is_scored_by_a_model_that_has_seen_it_or_its_group(rng):
