@@ -6,6 +6,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from experiments._origin import DOCS, ROOT, USUAL, commit, kept_from
@@ -19,6 +20,15 @@ def seconds_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="begin nothing after this"
     )
+
+
+def run_on(main: Callable[[Path, float], None], folder: Path, about: str | None) -> None:
+    """Run an experiment on the data of this folder, or of another one that is named."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--data", type=Path, default=folder)
+    seconds_option(parser)
+    arguments = parser.parse_args()
+    main(arguments.data, arguments.seconds)
 
 
 class Pieces:

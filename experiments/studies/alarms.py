@@ -14,7 +14,6 @@ streaming form of ClaSP (claspy), of the first principal component, with its own
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from experiments._cache import Pieces, seconds_option
+from experiments._cache import Pieces, run_on
 from experiments._report import SHARED, Row, publish
 from experiments.studies.score_decoder import Labelled, sets
 from structsvm import MetricLearner, StateSegmenter, margin_rates
@@ -259,8 +258,4 @@ def main(folder: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED)
-    seconds_option(parser)
-    arguments = parser.parse_args()
-    main(arguments.data, arguments.seconds)
+    run_on(main, SHARED, __doc__)

@@ -9,7 +9,6 @@ that is guaranteed for a new group is there where the labelled half has enough g
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._cache import Pieces, seconds_option
+from experiments._cache import Pieces, run_on
 from experiments._report import SHARED, Row, publish
 from experiments.studies.score_decoder import Labelled, sets
 from structsvm import MetricLearner, StateSegmenter, margin_rates
@@ -128,8 +127,4 @@ def main(folder: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED)
-    seconds_option(parser)
-    arguments = parser.parse_args()
-    main(arguments.data, arguments.seconds)
+    run_on(main, SHARED, __doc__)

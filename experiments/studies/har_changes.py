@@ -12,7 +12,6 @@ classifier chooses how peaks are picked. What learns from labels is cross-fitted
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._cache import Pieces, seconds_option
+from experiments._cache import Pieces, run_on
 from experiments._report import SHARED, Row, publish
 from experiments.studies._har import mean_and_error, person, truth
 from structsvm import MetricLearner
@@ -115,8 +114,4 @@ def main(folder: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
-    seconds_option(parser)
-    arguments = parser.parse_args()
-    main(arguments.data, arguments.seconds)
+    run_on(main, SHARED / "har_spsw", __doc__)

@@ -9,7 +9,6 @@ held out in turn, each segmented by what the others chose.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments._cache import Pieces, seconds_option
+from experiments._cache import Pieces, run_on
 from experiments._report import SHARED, Row, publish
 from experiments.studies._chosen import learned_metric
 from experiments.studies.har_rivals import truth
@@ -137,8 +136,4 @@ def main(folder: Path, limit: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
-    seconds_option(parser)
-    options = parser.parse_args()
-    main(options.data, options.seconds)
+    run_on(main, SHARED / "har_spsw", __doc__)

@@ -10,7 +10,6 @@ is cross-fitted by person.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._cache import Pieces, seconds_option
+from experiments._cache import Pieces, run_on
 from experiments._report import SHARED, Row, publish
 from experiments.studies._har import (
     BOOSTING,
@@ -117,8 +116,4 @@ def main(folder: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
-    seconds_option(parser)
-    args = parser.parse_args()
-    main(args.data, args.seconds)
+    run_on(main, SHARED / "har_spsw", __doc__)

@@ -13,7 +13,6 @@ passed on.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments._cache import Pieces, seconds_option
+from experiments._cache import Pieces, run_on
 from experiments._report import SHARED, Row, publish, stored
 from experiments.studies._har import Floats, losses, mean_and_error, person
 from experiments.studies.har_closed_set import draws
@@ -164,8 +163,4 @@ def main(folder: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED / "har_spsw")
-    seconds_option(parser)
-    options = parser.parse_args()
-    main(options.data, options.seconds)
+    run_on(main, SHARED / "har_spsw", __doc__)

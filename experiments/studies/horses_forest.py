@@ -9,7 +9,6 @@ from the features with the scores of the second forest, cross-fitted by image, b
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._cache import Pieces, seconds_option
+from experiments._cache import Pieces, run_on
 from experiments._report import SHARED, Row, publish
 from experiments.paper.table3_horses import DRAWS, SEGMENTS, Scores, Setting, scores, split
 from structsvm import EquivalenceMatrix, MetricLearner
@@ -119,8 +118,4 @@ def paired(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED / "weizmann_horse")
-    seconds_option(parser)
-    arguments = parser.parse_args()
-    main(arguments.data, arguments.seconds)
+    run_on(main, SHARED / "weizmann_horse", __doc__)

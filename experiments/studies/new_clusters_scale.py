@@ -9,7 +9,6 @@ table has other draws. Losses are means over the draws, which share rows.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments._cache import Pieces, seconds_option
+from experiments._cache import Pieces, run_on
 from experiments._report import SHARED, Row, publish
 from experiments._tables import read
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearnerCV
@@ -99,8 +98,4 @@ def main(folder: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED / "tables")
-    seconds_option(parser)
-    arguments = parser.parse_args()
-    main(arguments.data, arguments.seconds)
+    run_on(main, SHARED / "tables", __doc__)

@@ -9,7 +9,6 @@ rows of people are five new ones of har_spsw, with the labels of ten, three and 
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from experiments._cache import Pieces, seconds_option
+from experiments._cache import Pieces, run_on
 from experiments._report import SHARED, Row, publish
 from experiments.studies._har import person
 from structsvm import ScoreDecoder
@@ -241,8 +240,4 @@ def main(folder: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED)
-    seconds_option(parser)
-    arguments = parser.parse_args()
-    main(arguments.data, arguments.seconds)
+    run_on(main, SHARED, __doc__)

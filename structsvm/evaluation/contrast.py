@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.support.paired import half_interval, standard_error
 from structsvm.support.values import Floats, Ints
 
 CONFIDENCE = 0.95
@@ -106,7 +107,7 @@ class Contrast:
         G = round(np.unique(units[weights > 0]).size / draws)
         half = np.inf
         if G >= 2 and se > EQUAL_LOSSES * max(1.0, abs(mean)):
-            half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
+            half = half_interval(se, freedom, 1.0 - CONFIDENCE)
         won, lost = _wins(differences[weights > 0])
         of_units = _wins(np.bincount(units, weights=weights * differences))
         chance = float(stats.binomtest(of_units[0], sum(of_units)).pvalue) if sum(of_units) else 1.0
@@ -121,8 +122,7 @@ class Contrast:
         """
         if n < 2 or not np.isfinite(self.high):
             return self
-        share = (1.0 - CONFIDENCE) / 2
-        half = float(stats.t.ppf(1.0 - share / n, self.freedom)) * self.se
+        half = half_interval(self.se, self.freedom, (1.0 - CONFIDENCE) / n)
         return replace(self, high=self.mean + half)
 
     @property
@@ -161,25 +161,3 @@ class Contrast:
 
 def _wins(differences: Floats | Ints) -> tuple[int, int]:
     return int((differences > EQUAL_LOSSES).sum()), int((differences < -EQUAL_LOSSES).sum())
-
-
-def standard_error(
-    differences: Floats, units: Ints, weights: Floats, draws: float = 1
-) -> tuple[float, float]:
-    """That of the mean when only different units are independent, and its degrees of freedom.
-
-    NaN for a single unit. The mean over several draws of the same units is taken to be no more
-    certain than that of one.
-    """
-    mean = np.average(differences, weights=weights)
-    total = weights.sum()
-    sums = np.bincount(units, weights=weights * (differences - mean)) / total
-    shares = np.bincount(units, weights=weights) / total
-    G = np.unique(units[weights > 0]).size
-    if G < 2 or shares.max() >= 1.0:
-        return np.nan, np.nan
-    se = float(np.sqrt(draws * np.sum(sums**2 / (1.0 - shares))))
-    if draws > 1:
-        return se, round(G / draws) - 1.0
-    pull = shares**2 / (1.0 - shares)
-    return se, float(1.0 / (np.sum(shares**2) + pull.sum() ** 2 - np.sum(pull**2)))

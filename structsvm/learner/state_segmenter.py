@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from structsvm.data.per_instance import units_of
 from structsvm.errors import SettingsError
@@ -18,6 +16,7 @@ from structsvm.features.pooling import losses_of_units, pooled
 from structsvm.learner.frame_learner import Scored, context_of, read_named, typical_length
 from structsvm.learner.state_decoder import StateDecoder
 from structsvm.partitions.equivalence import runs_of
+from structsvm.support.paired import half_interval, standard_error
 from structsvm.support.progress import stage
 from structsvm.support.values import Floats, Ints, among
 
@@ -199,8 +198,8 @@ def is_surely_less(values: Floats, others: Floats) -> bool:
     """Whether values of independent units are less than others of the same beyond chance."""
     differences = values - others
     n = differences.size
-    error = differences.std(ddof=1) / sqrt(n)
-    return bool(differences.mean() + stdtrit(n - 1, 1.0 - CHANCE / 2) * error < 0)
+    error, freedom = standard_error(differences, np.arange(n), np.ones(n))
+    return bool(differences.mean() + half_interval(error, freedom, CHANCE) < 0)
 
 
 def shortest_of(sequence: Ints) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from structsvm.baselines.blind import blind_methods
 from structsvm.errors import LearningError
 from structsvm.evaluation.advice import Ranking
-from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, chosen, standard_error
+from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, chosen
 from structsvm.evaluation.split_wholes import Split
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.graphs.labelled_nodes import limit_of
@@ -23,6 +23,7 @@ from structsvm.model_selection.attempts import try_method
 from structsvm.model_selection.folds import FEWEST_INNER, Fold, Trial, in_folds
 from structsvm.model_selection.trials import Clock, SavedTrials, tasks_of, trials_of
 from structsvm.partitions.comparison import name_of_disagreement
+from structsvm.support.paired import standard_error
 from structsvm.support.values import Floats, Ints
 
 

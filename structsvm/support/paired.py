@@ -1,0 +1,35 @@
+"""Student's interval of the mean of paired differences, of which some belong together."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import stdtrit
+
+from structsvm.support.values import Floats, Ints
+
+
+def half_interval(error: float, freedom: float, chance: float) -> float:
+    """How far the ends of the interval are from the mean, which misses it with this chance."""
+    return float(stdtrit(freedom, 1.0 - chance / 2)) * error
+
+
+def standard_error(
+    differences: Floats, units: Ints, weights: Floats, draws: float = 1
+) -> tuple[float, float]:
+    """That of the mean when only different units are independent, and its degrees of freedom.
+
+    NaN for a single unit. The mean over several draws of the same units is taken to be no more
+    certain than that of one.
+    """
+    mean = np.average(differences, weights=weights)
+    total = weights.sum()
+    sums = np.bincount(units, weights=weights * (differences - mean)) / total
+    shares = np.bincount(units, weights=weights) / total
+    G = np.unique(units[weights > 0]).size
+    if G < 2 or shares.max() >= 1.0:
+        return np.nan, np.nan
+    se = float(np.sqrt(draws * np.sum(sums**2 / (1.0 - shares))))
+    if draws > 1:
+        return se, round(G / draws) - 1.0
+    pull = shares**2 / (1.0 - shares)
+    return se, float(1.0 / (np.sum(shares**2) + pull.sum() ** 2 - np.sum(pull**2)))
