@@ -14,7 +14,7 @@ from structsvm.data.columns import is_constant
 from structsvm.diagnosis.findings import Examined, Found
 from structsvm.errors import parameter
 from structsvm.evaluation.contrast import MIN_UNITS
-from structsvm.learner.columns import changes_in, codes_in, explained, labels_in
+from structsvm.learner.columns import centred, changes_in, codes_in, labels_in, scatter_between
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support.values import Floats, counted, some_of
 
@@ -246,9 +246,10 @@ def unrelated_labels(examined: Examined) -> Found:
     different = {_scaled(y, FINE).tobytes() for y in labels}
     if contiguous and len(different) >= max(FEWEST_TO_EXCHANGE, len(labels) / 2):
         others[f"the labels of other {examined.words.whole}s, scaled to its length,"] = exchanged
-    here = _shares(arrays, labels)
+    scattered = [centred(X) for X in arrays]
+    here = _shares(scattered, labels)
     for what, draw in others.items():
-        elsewhere = np.array([_shares(arrays, draw()) for _ in range(ROTATIONS)])
+        elsewhere = np.array([_shares(scattered, draw()) for _ in range(ROTATIONS)])
         centre = elsewhere.mean(axis=0)
         spread = elsewhere.std(axis=0) + 1e-12
         score = float(((here - centre) / spread).max())
@@ -264,10 +265,12 @@ def unrelated_labels(examined: Examined) -> Found:
             return
 
 
-def _shares(arrays: Sequence[Floats], labels: Sequence[Any]) -> Floats:
+def _shares(scattered: Sequence[tuple[Floats, Floats]], labels: Sequence[Any]) -> Floats:
     """The mean share of the scatter of each feature that is between the parts, (P,)."""
-    explained_shares = [explained(X, y) for X, y in zip(arrays, labels, strict=True)]
-    shares = [np.divide(b, t, out=np.zeros_like(b), where=t > 0) for b, t in explained_shares]
+    shares = []
+    for (Z, whole), y in zip(scattered, labels, strict=True):
+        between = scatter_between(Z, y)
+        shares.append(np.divide(between, whole, out=np.zeros_like(between), where=whole > 0))
     return np.asarray(np.mean(shares, axis=0))
 
 

@@ -281,6 +281,8 @@ class FrameRecipe:
             raise LearningError(
                 f"{self.owner}: {self.classifier!r} failed" + where + f": {error}"
             ) from error
+        if type(classifier).__name__ == "LinearDiscriminantAnalysis":
+            vars(classifier).pop("covariance_", None)  # P x P, which predicts nothing
         classes = np.asarray(classifier.classes_, dtype=np.int64)
         model = FrameModel(
             context, standardizer, classifier, classes, states.classes.size, step=self.step

@@ -137,11 +137,24 @@ def labels_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iter
 
 def explained(X: Floats, labels: Any) -> Floats:
     """The scatter of each feature between the parts, and in all, (2, P)."""
+    Z, whole = centred(X)
+    return np.stack([scatter_between(Z, labels), whole])
+
+
+def centred(X: Floats) -> tuple[Floats, Floats]:
+    """The features about their means, and the scatter of each, (P,): 0 if it is constant."""
     X = filled(X)
     Z = X - X.mean(axis=0)
-    sizes = np.maximum(np.bincount(labels), 1)
-    between = np.array([(np.bincount(labels, z) ** 2 / sizes).sum() for z in Z.T])
-    return np.stack([between, np.where(is_constant(X), 0.0, (Z**2).sum(axis=0))])
+    return Z, np.where(is_constant(X), 0.0, (Z**2).sum(axis=0))
+
+
+def scatter_between(Z: Floats, labels: Any) -> Floats:
+    """The scatter of centred features between the parts, (P,)."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    sums = np.add.reduceat(Z[order], starts, axis=0)
+    sizes = np.diff(starts, append=len(Z))[:, None]
+    return np.asarray((sums**2 / sizes).sum(axis=0))
 
 
 def changes_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iterator[Said]:

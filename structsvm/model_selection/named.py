@@ -27,7 +27,7 @@ LEARNERS: Mapping[str, Callable[..., Learner]] = {
     "metric": MetricLearner,
     "states": StateSegmenter,
     "decoder": ScoreDecoder,
-    "states-quick": partial(StateSegmenter, estimators=QUICK_ESTIMATORS),
+    "states-quick": partial(StateSegmenter, estimators=QUICK_ESTIMATORS, standardize="both"),
     **{name: partial(MetricLearner, metric=name) for name in METRICS},
     "frame-lda": partial(FrameClassifier, "lda"),
     "frame-logistic": partial(FrameClassifier, "logistic"),

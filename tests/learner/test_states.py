@@ -14,6 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from structsvm import ChangePoint, EquivalenceMatrix, PartialLabels, StateSegmenter, StructuredSVM
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataError, LearningError, OracleError, SettingsError
+from structsvm.features import Columns
 from structsvm.learner import TrainingSet
 from structsvm.learner.allowed_states import Allowed
 from structsvm.learner.state_decoder import StateCounts, block_starts, in_blocks
@@ -294,6 +295,18 @@ def test_features_are_scaled_as_tells_more_of_groups_not_seen(estimators, apart,
 def test_one_group_says_nothing_for_a_scale(rng):
     Xs, ys = levels_of(rng, 0.0)
     assert StateSegmenter(["lda"]).fit(Xs, ys, groups=[0] * len(Xs)).standardize_ == "both"
+
+
+@pytest.mark.parametrize("P", [10, 40])
+def test_what_is_stored_of_discriminants_grows_with_the_columns_and_not_their_square(P):
+    y = np.repeat(["a", "b"], 20)
+    rng = np.random.default_rng(0)
+    Xs = [(y == "b")[:, None] + rng.normal(size=(40, P)) for _ in range(4)]
+    segmenter = StateSegmenter(["lda"], features=Columns()).fit(Xs, [y] * 4)
+    for model in segmenter.models_:
+        arrays = [v for v in vars(model.classifier).values() if isinstance(v, np.ndarray)]
+        assert max(one.size for one in arrays) <= 4 * P  # states, and both scales
+    assert segmenter.predict_states(Xs[:1])[0].shape == (40,)
 
 
 def test_an_order_is_kept_and_demands_its_number_of_segments(rng):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearnerCV, SettingsError, StateSegmenter
+from structsvm.data.standardize import Standardizer
 from structsvm.learner.parameters import named_problem
 from structsvm.model_selection.named import LEARNERS, learner_named
 
@@ -54,3 +55,16 @@ def test_a_candidate_that_is_not_for_the_problem_is_refused():
     search = MetricLearnerCV(problem="clustering", candidates={"states": StateSegmenter()})
     with pytest.raises(SettingsError, match="StateSegmenter is not for tables"):
         search.fit(Xs, ys)
+
+
+@pytest.mark.parametrize("name", ["states-quick", "states"])
+def test_the_quick_segmenter_of_states_compares_no_scales(monkeypatch, name):
+    seen = set()
+    fit = Standardizer.fit
+    monkeypatch.setattr(Standardizer, "fit", lambda scale, *of: seen.add(scale) or fit(scale, *of))
+    learner = learner_named(name, named_problem("change-point"))
+    if name == "states":
+        learner.estimators = ["lda"]  # boosting takes seconds
+    learner.fit(*samples_of("change-point"))
+    assert "both" in seen
+    assert ("training" in seen) == (name == "states")
