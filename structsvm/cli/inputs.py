@@ -16,11 +16,11 @@ from structsvm.cli.request import COLUMNS, FILE_OPTIONS, OF_IMAGES, OF_LABELS, R
 from structsvm.cli.terminal import Terminal
 from structsvm.data.labels import count_marks
 from structsvm.errors import DataError, SettingsError, parameter
-from structsvm.io.changes import refuse_one_word, refuse_without_changes
+from structsvm.io.changes import refuse_one_label, refuse_one_word, refuse_without_changes
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
-from structsvm.io.files import RecordingFiles, formats_in_words, read_files
+from structsvm.io.files import RecordingFiles, formats_in_words, read_files, require_readers
 from structsvm.io.folders import find_recordings
-from structsvm.io.image_folder import images_of, read_in_time
+from structsvm.io.image_folder import images_of, read_in_time, refuse_without_parts
 from structsvm.io.intervals import layers_of, with_labels
 from structsvm.io.recording import FileOptions, Recording, listed
 from structsvm.learner.learner import Learner
@@ -34,7 +34,8 @@ FEWEST_READ = 8
 
 
 def _check_libraries(problem: PartitionProblem) -> None:
-    """Refuse images before they are read if what divides them is missing."""
+    """Refuse images before they are read if what reads or divides them is missing."""
+    require("PIL.Image", "images", "reading images")
     image = getattr(problem, "image", None)
     if getattr(image, "nodes", "pixels") != "pixels":
         require("skimage.segmentation", "images", "superpixels")
@@ -79,10 +80,10 @@ def read_layers(
         return {"": InputData(request, terminal, bare, problem, (), reader)}
     is_learned_from = learner is None and problem.traits.contiguous
     early = is_learned_from and (need_labels or blanks)
-    recordings, read = _read_now(request, terminal, options, end, only, early)
+    about: Any = {k: v for k, v in _remembered(request, learner).items() if k in OF_LABELS}
+    recordings, read = _read_now(request, terminal, options, end, only, about if early else None)
     layers = {"": recordings}
     if request.labels is not None:
-        about: Any = {k: v for k, v in _remembered(request, learner).items() if k in OF_LABELS}
         about |= {"blanks": blanks, "some": request.some}
         layers = _layers(recordings, request.labels, about, layered)
     by_layer = {}
@@ -147,18 +148,22 @@ def _read_now(
     options: FileOptions,
     end: float,
     only: Collection[str],
-    early: bool,
+    about: Mapping[str, Any] | None,
 ) -> tuple[list[Recording], list[str]]:
     """The recordings for which there is time, and their files if these are not all.
 
-    Labels of one word are refused ``early``, before anything else is read.
+    What cannot be read or, if there is something ``about`` labels, learned from is refused before.
     """
     files, skipped = find_recordings(request.paths, labels=request.labels)
     if skipped:
         terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
     files = {path: name for path, name in files.items() if not only or str(path) in only}
-    if early and request.labels is None and request.regions is None:
-        refuse_one_word(files, options)
+    require_readers(files)
+    if about is not None and request.regions is None:
+        if request.labels is None:
+            refuse_one_word(files, options)
+        elif end < math.inf:  # else the samples without labels are counted first
+            refuse_one_label(request.labels, about, set(files.values()))
     with terminal.working(f"reading {counted(len(files), 'file')}", end):
         recordings, there = read_files(files, options, end, FEWEST_READ)
     read = _those_read(terminal, list(map(str, there)), len(files))
@@ -209,6 +214,8 @@ def _read_images(
     missing = _remembered(request, learner).get("missing_labels", ())
     asked = images_of(request.paths, request.labels)
     asked = [one for one in asked if not only or str(one[0]) in only]
+    if need_labels:
+        refuse_without_parts(asked, missing, may_be_one=learner is not None)
     with terminal.working("reading images", end):
         images = read_in_time(asked, need_labels, missing, end=end, fewest=FEWEST_READ)
     recordings = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from structsvm.data.labels import missing_labels, unlabelled
-from structsvm.errors import DataError, parameter
+from structsvm.errors import DataError, DataWarning, parameter, without_warnings
+from structsvm.io.intervals import is_of_each_folder, label_files
+from structsvm.io.label_file import CHOSEN, LabelFile
+from structsvm.io.label_files import read_rows
 from structsvm.io.recording import FileOptions, Recording, listed
 from structsvm.io.sniff import TEXT_KINDS, kind_of, read_text
 from structsvm.support import archive
@@ -18,6 +21,8 @@ JOIN = (
     "Join the clips of one person, animal or machine, in the order of time, to a table with a "
     "column of labels: a clip that was cut by its label says nothing of when labels change"
 )
+
+ONE_SEGMENT = "every recording is one single segment: "
 
 
 def refuse_one_word(files: Mapping[Path, str], options: FileOptions) -> None:
@@ -29,6 +34,34 @@ def refuse_one_word(files: Mapping[Path, str], options: FileOptions) -> None:
             return
         found.append(Recording(name, np.empty((1, 0)), np.array(words), (), str(path)))
     refuse_without_changes(found, apart=False)
+
+
+def refuse_one_label(path: Path, chosen: Mapping[str, str | None], names: Set[str]) -> None:
+    """Refuse stretches of which those of each recording have one label, before any is read."""
+    if chosen.get("outside") is not None or chosen.get("tier") is not None:
+        return
+    files = [] if is_of_each_folder(path) else label_files(path)
+    words: dict[str, set[str]] = {}
+    own = {name: chosen[name] for name in CHOSEN if name in chosen}
+    for file in files:
+        with without_warnings(DataWarning):  # which come where they are placed in recordings
+            read = read_rows(LabelFile(file, own, names), ("subject", "annotator"), len(files) == 1)
+        for name, (rows, _) in read.items():
+            if any(row.start == row.end or row.who.get("tier") for row in rows):
+                return  # changes without names, or several layers
+            of_one = words.setdefault(name, set())
+            of_one |= {row.label for row in rows if row.label}
+            if len(of_one) > 1:
+                return
+    if not files:
+        return
+    different = sorted(set().union(*words.values()))
+    if not different:
+        raise DataError(f"{path}: there is no label in it")
+    raise DataError(
+        f"{ONE_SEGMENT}{path} has one label for each, {listed(different, 4)}. If the rest is a "
+        "state as well, name it: " + parameter("outside", "rest")
+    )
 
 
 def _words_in(path: Path, options: FileOptions) -> list[str]:
@@ -71,7 +104,7 @@ def refuse_without_changes(recordings: Sequence[Recording], *, apart: bool) -> N
     if not labelled or any(len(states) > 1 for _, states, _ in labelled):
         return
     states = {one.where: next(iter(names)) for one, names, _ in labelled if names}
-    lead = "every recording is one single segment: "
+    lead = ONE_SEGMENT
     if folders := _folders_of_states(states):
         raise DataError(f"{lead}the folders {listed(folders, 4)} are the labels. {JOIN}")
     longest = max(len((one.fine or one).X) for one, _, _ in labelled)

@@ -82,6 +82,23 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     return cleaned(read_files(files, file_options)[0], file_options)
 
 
+READERS = {
+    ".npz": (),
+    ".parquet": (("pandas", "files"), ("pyarrow.parquet", "files")),
+    ".xlsx": (("pandas", "files"), ("openpyxl", "excel")),
+    **dict.fromkeys(MEDIA, (("av", "media"),)),
+}
+"""The optional libraries that read files of a kind, and their extras."""
+OF_TEXT = (("pandas", "files"),)
+
+
+def require_readers(files: Iterable[Path]) -> None:
+    """Refuse files of which some cannot be read for want of a library, before any is read."""
+    for kind in dict.fromkeys(map(kind_of, files)):
+        for module, extra in READERS.get(kind, OF_TEXT):
+            require(module, extra, f"reading {kind} files")
+
+
 def read_files(
     files: Mapping[Path, str], options: FileOptions, end: float = math.inf, fewest: int = 1
 ) -> tuple[list[Recording], list[Path]]:

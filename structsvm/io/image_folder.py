@@ -13,9 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.labels import UNKNOWN
 from structsvm.errors import DataError, printable, warn
 from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS, pixels_of, read_label_map
 from structsvm.support.progress import in_time
+from structsvm.support.values import counted
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
@@ -170,17 +172,42 @@ def _read(
     image = pixels_of(path, max_pixels)
     labels = None
     doubt = ""
-    # the label map of its name, or else of its name with ``_mask`` added
+    own = _map_of(path, masks, need_labels)
+    if own is not None:
+        labels, doubt = read_label_map(own, max_pixels, missing)
+        sizes = [" x ".join(map(str, one.shape[:2])) for one in (labels, image)]
+        if sizes[0] != sizes[1]:
+            raise DataError(f"{own} has {sizes[0]} pixels, {path} has {sizes[1]}")
+    return LabelledImage(printable(path.stem), image, labels, str(path)), doubt
+
+
+def _map_of(path: Path, masks: Path | None, is_needed: bool) -> Path | None:
+    """The label map of the name of an image, or else of its name with ``_mask`` added."""
     kinds = list(chain.from_iterable((kind, kind.upper()) for kind in MASK_KINDS))
     names = [f"{path.stem}{end}{kind}" for end, kind in product(("", MASK_ENDING), kinds)]
     maps = [masks / name for name in names] if masks is not None else []
     maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
-    if maps:
-        labels, doubt = read_label_map(maps[0], max_pixels, missing)
-        sizes = [" x ".join(map(str, one.shape[:2])) for one in (labels, image)]
-        if sizes[0] != sizes[1]:
-            raise DataError(f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}")
-    elif need_labels:
+    if not maps and is_needed:
         where = "and no folder of masks was given" if masks is None else f"in {masks}"
         raise DataError(f"{path}: no label map of that name {where}")
-    return LabelledImage(printable(path.stem), image, labels, str(path)), doubt
+    return maps[0] if maps else None
+
+
+def refuse_without_parts(
+    asked: Sequence[tuple[Path, Path | None]], missing: Sequence[str], may_be_one: bool
+) -> None:
+    """Refuse images without label maps or, unless there ``may_be_one``, of one label each.
+
+    No image is read for it, and no more label maps than up to the first of several labels.
+    """
+    maps = [_map_of(path, masks, is_needed=True) for path, masks in asked]
+    for one in maps if not may_be_one else ():
+        assert one is not None
+        labels, _ = read_label_map(one, None, missing)
+        if np.unique(labels[labels != UNKNOWN]).size > 1:
+            return
+    if not may_be_one:
+        raise DataError(
+            f"each of {counted(len(maps), 'label map')} has a single label, the first is "
+            f"{maps[0]}: there is nothing to cut, label what is to be told apart"
+        )

@@ -2,6 +2,8 @@
 
 import json
 import re
+import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +67,52 @@ class TestClipsInFoldersOfTheirLabels:
         monkeypatch.setattr("structsvm.io.files.read_file", None)
         said = refused(f"try change-point {tmp_path}/r -o {tmp_path}/o")
         assert "every recording is one single segment" in said
+
+    @cases(
+        (lambda k: [[5, 25, "walk"]], "one label for each, 'walk'"),
+        (lambda k: [[5, 25, "walk"], [30, 40, "walk"]], "one label for each, 'walk'"),
+        (lambda k: [[5, 25, "abc"[k % 3]]], "one label for each, 'a', 'b', 'c'"),
+        (lambda k: [], "there is no label in it"),
+    )
+    @pytest.mark.parametrize("form", ["json", "csv"])
+    def test_so_are_those_of_stretches(
+        self, refused, rng, tmp_path, monkeypatch, form, stretches, said
+    ):
+        rows = []
+        for k in range(6):
+            rows += [(f"{k}", *one) for one in stretches(k)]
+        frame = pd.DataFrame(rows, columns=["recording", "start", "end", "label"])
+        for k in range(6):
+            put(tmp_path / "r" / f"{k}.csv", pd.DataFrame({"x": rng.normal(size=60)}))
+        path = tmp_path / f"labels.{form}"
+        text = frame.to_json(orient="records") if form == "json" else frame.to_csv(index=False)
+        path.write_text(text)
+        monkeypatch.setattr("structsvm.io.files.read_file", None)
+        assert said in refused(f"try change-point {tmp_path}/r --labels {path} -o {tmp_path}/o")
+
+    @cases(
+        ([[5, 25, "walk"]], " --set files.outside=rest"),
+        ([[5, 25, "walk"], [25, 60, "rest"]], ""),
+        ([[20, 20, "x"], [40, 40, "x"]], ""),
+    )
+    def test_stretches_that_show_changes_are_not(self, done, rng, tmp_path, stretches, options):
+        rows = [(f"{k}", *one) for k, one in product(range(6), stretches)]
+        frame = pd.DataFrame(rows, columns=["recording", "start", "end", "label"])
+        for k in range(6):
+            put(tmp_path / "r" / f"{k}.csv", pd.DataFrame({"x": rng.normal(size=60)}))
+        frame.to_json(tmp_path / "labels.json", orient="records")
+        line = f"try change-point {tmp_path}/r --labels {tmp_path}/labels.json -o {tmp_path}/o"
+        done(f"{line} --minutes 0{options}")
+
+    @cases(("wav", "av"), ("parquet", "pyarrow"), ("xlsx", "openpyxl"))
+    def test_so_is_a_missing_library(self, refused, rng, tmp_path, monkeypatch, kind, library):
+        for k in range(6):
+            put(tmp_path / "r" / f"{k}.csv", pd.DataFrame({"x": rng.normal(size=60)}))
+        (tmp_path / "r" / f"z.{kind}").write_bytes(b"")
+        monkeypatch.setitem(sys.modules, {"pyarrow": "pyarrow.parquet"}.get(library, library), None)
+        monkeypatch.setattr("structsvm.io.files.read_file", None)
+        said = refused(f"try change-point {tmp_path}/r {tmp_path}/r/z.{kind} -o {tmp_path}/o")
+        assert f"reading .{kind} files needs {library}: pip install" in said
 
     def test_folders_of_people_are_groups(self, done, rng, tmp_path):
         for who in ("ann", "ben", "cat", "dan"):

@@ -32,6 +32,29 @@ def test_a_missing_library_is_named_before_images_are_read(refused, monkeypatch,
     assert "superpixels needs skimage: pip install 'structsvm-partitioning[images]'" in said
 
 
+@pytest.mark.parametrize("command", ["fit", "try"])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 0], "each of 5 label maps has a single label"),
+        ([0, 255], "each of 5 label maps has a single label"),
+        (None, "no label map of that name in"),
+    ],
+)
+def test_labels_that_cannot_teach_are_refused_before_images_are_read(
+    refused, tmp_path, monkeypatch, command, labels, message
+):
+    folder = tmp_path / "i"
+    halves = np.repeat(labels or [0, 1], 16)
+    images = [disc(np.random.default_rng(k))[0] for k in range(5)]
+    write_images(folder, [(image, np.tile(halves, (32, 1))) for image in images])
+    if labels is None:
+        (folder / "mask" / "p4.png").unlink()
+    monkeypatch.setattr(inputs, "read_in_time", None)
+    line = f"{command} normalized-cut {folder} -o {tmp_path}/o --set files.missing_labels=255"
+    assert message in refused(line)
+
+
 def test_fit_tells_what_it_did(done):
     out, err = done(
         "fit normalized-cut learn/img --labels learn/mask -o n.structsvm "
