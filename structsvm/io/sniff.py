@@ -275,7 +275,8 @@ def separator_in(text: str, options: FileOptions) -> str:
         alike = separator != BLANKS_BETWEEN or all(len(row) == n for row in rows[1:])
         if n < 2 or not alike:
             continue
-        is_apart = not any(_are_together(cell, separator) for row in rows for cell in row)
+        cells = chain.from_iterable(rows)
+        is_apart = not any(_are_together(cell, separator) for cell in cells)
         if (is_apart, n, layout.has_header) < most[:3]:
             continue
         is_whole = len(rows) == 1 or max(map(len, rows[1:])) >= n
