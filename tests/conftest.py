@@ -12,6 +12,16 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", str(min(2, os.cpu_count() or 1)))
 os.environ.setdefault("MPLBACKEND", "Agg")
+# A cluster of Dask that waits for the next test looks after itself now and then, not fifty times a
+# second, which took an eighth of the time of all tests.
+for _variable, _value in {
+    "ADMIN__TICK__INTERVAL": "1s",
+    "ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+    "SCHEDULER__ACTIVE_MEMORY_MANAGER__START": "False",
+    "WORKER__MEMORY__MONITOR_INTERVAL": "10s",
+    "WORKER__PROFILE__ENABLED": "False",
+}.items():
+    os.environ.setdefault(f"DASK_DISTRIBUTED__{_variable}", _value)
 # What a shell starts in the background ignores SIGINT, and so do the processes it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
