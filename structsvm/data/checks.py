@@ -102,8 +102,12 @@ def check_instances(
     n_features: int | None = None,
     words: Words = RECORDINGS,
     missing: str | None = None,
-) -> tuple[list[Floats], list[str] | None]:
-    """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known."""
+) -> tuple[list[Floats], list[str] | None, Floats]:
+    """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known.
+
+    And the values of their columns that were looked at, (N, 4, P), as of
+    :func:`values_of_arrays`.
+    """
     instances = as_list(Xs, words)
     if not instances:
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
@@ -121,7 +125,23 @@ def check_instances(
             refuse_other_columns(which, columns, names)
         arrays.append(as_floats(X, which, names, missing))
     check_widths([X.shape for X in arrays], names, n_features, words)
-    return arrays, names
+    seen = values_of_arrays(arrays)
+    for i in np.flatnonzero(~_are_within(seen)).tolist():
+        arrays[i] = as_floats(instances[i], words.numbered(i), names, missing)
+        seen[i] = values_of_arrays([arrays[i]])[0]
+    return arrays, names, seen
+
+
+def values_of_arrays(arrays: Sequence[Floats]) -> Floats:
+    """The least, the largest, the first and the middle value of each column, (N, 4, P)."""
+    from structsvm.support.compiled import values  # numba takes long to import
+
+    return values(arrays)
+
+
+def _are_within(seen: Floats) -> Bools:
+    """Whether all values of each array are there and not too large, by those of its columns."""
+    return np.asarray((np.abs(seen) <= LARGEST_VALUE).all(axis=(1, 2)))
 
 
 def check_widths(
@@ -177,11 +197,10 @@ def checked_names(feature_names: Any) -> list[str]:
 
 
 def _plain(X: Any) -> Floats | None:
-    """An array that is as it has to be, read-only; None for anything else."""
+    """An array of the type that it has to have, read-only; None for anything else."""
     if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.size:
         return None
-    array = read_only(np.asarray(X, dtype=np.float64, order="C"))
-    return array if all_within(array, LARGEST_VALUE) else None  # there is no NaN either
+    return read_only(np.asarray(X, dtype=np.float64, order="C"))
 
 
 def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.checks import Names
+from structsvm.data.checks import Names, values_of_arrays
 from structsvm.data.instance import (
     Data,
+    Instance,
     arrays_among,
-    batches_of,
-    constant_as_read,
     map_arrays,
     now_or_later,
 )
@@ -31,10 +30,10 @@ CONSTANT_UP_TO = 1e-12
 
 
 def warn_about_constant_features(
-    Xs: Sequence[Data], names: Names, words: Words = RECORDINGS
+    instances: Sequence[Instance], names: Names, words: Words = RECORDINGS
 ) -> None:
     """Warn when a feature is constant within every recording."""
-    constant = np.all(constant_features(Xs), axis=0)
+    constant = np.all(constant_features(instances), axis=0)
     if constant.all():
         raise DataError(
             f"every feature is constant in every {words.whole}: nothing distinguishes {words.part}s"
@@ -45,43 +44,40 @@ def warn_about_constant_features(
 
 
 def column_values(X: Floats) -> Floats:
-    """The least and the largest value of each column, and two others, (4, P); 0 where is none."""
-    seen = np.array([np.fmin.reduce(X), np.fmax.reduce(X), X[0], X[len(X) // 2]])
-    if math.isnan(seen.sum()):
-        seen = np.nan_to_num(np.where(np.isnan(seen), seen[0], seen), copy=False)
-    return seen
+    """The least and the largest value of each column, and two others, (4, P); NaN where is none.
 
-
-def values_of_columns(task: str, Xs: Sequence[Data]) -> Floats:
-    """The :func:`column_values` of each, (N, 4, P)."""
-    return now_or_later(Xs, _values_together, lambda: np.array(map_arrays(task, column_values, Xs)))
-
-
-def _values_together(arrays: Sequence[Floats]) -> Floats:
-    from structsvm.support.compiled import values  # numba takes long to import
-
-    seen = np.concatenate([values(arrays[a:b]) for a, b in batches_of([len(X) for X in arrays])])
-    if math.isnan(seen.sum()):
-        seen = np.nan_to_num(np.where(np.isnan(seen), seen[:, :1], seen), copy=False)
-    return seen
-
-
-def constant_features(Xs: Sequence[Data], seen: Floats | None = None) -> NDArray[np.bool_]:
-    """Which features of each are constant, (N, P); nothing is read that was looked at before.
-
-    ``seen`` are the :func:`values_of_columns`, if these are known.
+    The first of those two is NaN where any value is.
     """
-    seen_on_reading = [constant_as_read(X) for X in Xs]
-    if all(features is not None for features in seen_on_reading):
-        return np.array(seen_on_reading, dtype=np.bool_)
-    if seen is None:
-        seen = values_of_columns("looking for constant features", Xs)
+    seen = np.array([np.fmin.reduce(X), np.fmax.reduce(X), X[0], X[len(X) // 2]])
+    seen[2, np.isnan(X).any(axis=0)] = np.nan
+    return seen
+
+
+def values_of_columns(task: str, instances: Sequence[Instance]) -> Floats:
+    """The :func:`column_values` of each, (N, 4, P), the least where one is missing; 0 where all."""
+    seen = [instance.extremes for instance in instances if instance.extremes is not None]
+    if len(seen) == len(instances):
+        found = np.array(seen)
+    else:
+        Xs = [instance.data for instance in instances]
+        found = now_or_later(
+            Xs, values_of_arrays, lambda: np.array(map_arrays(task, column_values, Xs))
+        )
+    if math.isnan(found.sum()):
+        found = np.nan_to_num(np.where(np.isnan(found), found[:, :1], found), copy=False)
+    return found
+
+
+def constant_features(instances: Sequence[Instance]) -> NDArray[np.bool_]:
+    """Which features of each are constant, (N, P)."""
+    seen = values_of_columns("looking for constant features", instances)
     reach = CONSTANT_UP_TO * np.abs(seen).max(axis=1)
     # Two samples that are d apart have a deviation of d / sqrt(2 T) at least.
-    varied = np.sqrt([[2 * X.shape[0]] for X in Xs]) * reach
-    constant = np.asarray(seen[:, 1] - seen[:, 0] <= varied)
-    near = np.flatnonzero(constant.any(axis=1)).tolist()
-    exact = map_arrays("looking closer", is_constant, [Xs[i] for i in near])
+    varied = np.sqrt([[2 * instance.n_samples] for instance in instances]) * reach
+    ranges = seen[:, 1] - seen[:, 0]
+    constant = np.asarray(ranges <= varied)
+    near = np.flatnonzero((constant & (ranges > 0)).any(axis=1)).tolist()
+    exact = map_arrays("looking closer", is_constant, [instances[i].data for i in near])
     for i, features in zip(near, exact, strict=True):
         constant[i] = features
     return constant

@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.data.missing import has_gaps
 from structsvm.data.words import Words
@@ -21,7 +20,7 @@ from structsvm.parallel.by_name import spread
 from structsvm.parallel.single import single_threaded
 from structsvm.support import limits
 from structsvm.support.codec import fingerprint
-from structsvm.support.values import Bools, Floats, Ints, Stack, read_only
+from structsvm.support.values import Floats, Ints, Stack, read_only
 
 Step = Callable[[Floats], Floats]
 """A function of an array (T, P) that other processes can be sent; T stays what it was.
@@ -42,8 +41,6 @@ class Origin:
     has_gaps: bool
     fingerprint: str
     """A digest of the values."""
-    constant: NDArray[np.bool_] | None
-    """Which features are constant, (P,); None if that is not known."""
     read: Callable[[], Floats] = field(metadata={"fingerprint": False})
     """Gives the values, (T, P), checked; other processes can be sent it."""
 
@@ -78,7 +75,7 @@ class Deferred:
         digest.update(np.ascontiguousarray(rows).data)
         shape = (rows.size, self.n_features)
         known_by = digest.hexdigest()[:16]
-        some = Origin(shape, self.has_gaps, known_by, None, partial(_rows_of, self, rows))
+        some = Origin(shape, self.has_gaps, known_by, partial(_rows_of, self, rows))
         return Deferred(some, (), self.n_features)
 
     def read(self) -> Floats:
@@ -152,19 +149,9 @@ def has_missing(X: Data) -> bool:
     return X.has_gaps if isinstance(X, Deferred) else has_gaps(X)
 
 
-def as_read(X: Data) -> Data:
-    """What was read, before any step; an array as it is."""
-    return replace(X, steps=()) if isinstance(X, Deferred) else X
-
-
 def digest_of(X: Data) -> str:
     """A digest of the values, or of those that were read."""
     return X.origin.fingerprint if isinstance(X, Deferred) else fingerprint(X)
-
-
-def constant_as_read(X: Data) -> Bools | None:
-    """Which features are constant, (P,), if that was seen when it was read."""
-    return X.origin.constant if isinstance(X, Deferred) and not X.steps else None
 
 
 def labels_read_with(X: Data) -> Any:
@@ -300,6 +287,8 @@ class Instance:
     known, and ``labelled(rows, truth)`` the truth where items are not taken out of an instance."""
     states: Floats | None = None
     """(T, C) how probable each named state is, if the features of a learner know states."""
+    extremes: Floats | None = field(default=None, metadata={"fingerprint": False})
+    """(4, P) the :func:`structsvm.data.columns.column_values` that were seen when it was read."""
 
     @property
     def X(self) -> Floats:
@@ -336,7 +325,7 @@ class Instance:
                 "give the side information a method at(rows), which returns that of these items"
             )
         part = None if side is None else side.at(rows)
-        return replace(self, data=take_rows(self.data, rows), side=part, states=None)
+        return replace(self, data=take_rows(self.data, rows), side=part, states=None, extremes=None)
 
     def known_labels(self, y: Any) -> Any:
         """Labels as users write them, one for each item if they are labels of something else."""
@@ -360,7 +349,7 @@ class Instance:
         side = self.side
         if made is not None and hasattr(side, "with_features"):
             side = side.with_features(X, made)
-        return replace(self, data=X, side=side, states=None)
+        return replace(self, data=X, side=side, states=None, extremes=None)
 
 
 def apply_to_instances(instances: Sequence[Instance], step: Step) -> list[Instance]:

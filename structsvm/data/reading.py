@@ -23,7 +23,7 @@ from structsvm.data.checks import (
     check_widths,
     checked_names,
 )
-from structsvm.data.columns import is_constant
+from structsvm.data.columns import column_values, is_constant
 from structsvm.data.instance import Deferred, Instance, Origin, labels_read_with
 from structsvm.data.labels import warn_about_marks
 from structsvm.data.missing import has_gaps
@@ -73,8 +73,9 @@ def read_arrays(
         is_pair = isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2
         arrays.append(x[0] if is_pair else x)
         sides.append(x[1] if is_pair else None)
-    read, names = check_instances(arrays, feature_names, n_features, words, missing)
-    return [Instance(X, side) for X, side in zip(read, sides, strict=True)], names
+    read, names, seen = check_instances(arrays, feature_names, n_features, words, missing)
+    parts = zip(read, sides, seen, strict=True)
+    return [Instance(X, side, extremes=extremes) for X, side, extremes in parts], names
 
 
 def labels_that_came(instances: Sequence[Instance], words: Words = RECORDINGS) -> list[Any] | None:
@@ -223,9 +224,10 @@ def _read_later(
         warn_about_marks(labels)
     instances = []
     for i, (look, y) in enumerate(zip(seen, labels, strict=True)):
-        shape, gaps, content, constant, stamp = look
+        shape, gaps, content, extremes, stamp = look
         read = partial(_read_again, source, i, (shape, gaps, stamp))
-        instances.append(Instance(Deferred(Origin(shape, gaps, content, constant, read), (), P, y)))
+        data = Deferred(Origin(shape, gaps, content, read), (), P, y)
+        instances.append(Instance(data, extremes=extremes))
     return instances, names
 
 
@@ -235,7 +237,9 @@ def _first_look(part: tuple[Source, list[int]], _: None) -> list[tuple[Any, ...]
     looks: list[tuple[Any, ...]] = []
     for i in numbers:
         X, labels, stamp, rows = source.read(i)
-        seen = X.shape, has_gaps(X), fingerprint(X), is_constant(X), stamp
+        extremes = column_values(X)
+        extremes[:, is_constant(X)] = extremes[0, is_constant(X)]  # to look no closer again
+        seen = X.shape, has_gaps(X), fingerprint(X), extremes, stamp
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" and labels.size:
             # Labels are the only part of a recording that stays in memory.
             ends = map(np.min_scalar_type, (int(labels.min()), int(labels.max())))

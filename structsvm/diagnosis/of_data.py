@@ -78,9 +78,8 @@ def spikes(examined: Examined) -> Found:
 
 def codes(examined: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    data = [instance.data for instance in examined.measured]
     names = examined.column_names.tolist()
-    yield from codes_in(data, names, examined.words.item, examined.names.__getitem__)
+    yield from codes_in(examined.measured, names, examined.words.item, examined.names.__getitem__)
 
 
 def constant(examined: Examined) -> Found:

@@ -181,7 +181,7 @@ def windows(
         fits = is_number(value) and 0 < value < np.inf
         refuse_unless(fits, name, "a finite number > 0", value)
     X = X[:, None] if getattr(X, "ndim", 2) == 1 and not hasattr(X, "index") else X
-    (signal,), own = check_instances([X.to_frame() if hasattr(X, "to_frame") else X], names)
+    (signal,), own, _ = check_instances([X.to_frame() if hasattr(X, "to_frame") else X], names)
     columns = column_names(own, signal.shape[1])
     W = round(window * rate)
     H = round(hop * rate)

@@ -38,15 +38,13 @@ Said = tuple[str, str, dict[str, Any]]
 
 
 def codes_in(
-    Xs: Sequence[Data],
+    instances: Sequence[Instance],
     names: Sequence[str],
     item: str,
     called: Callable[[int], str],
-    seen: Floats | None = None,
 ) -> Iterator[Said]:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    if seen is None:  # (N, 4, P)
-        seen = values_of_columns("looking for codes", Xs)
+    seen = values_of_columns("looking for codes", instances)  # (N, 4, P)
     low = seen.min(axis=(0, 1))
     high = seen.max(axis=(0, 1))
     suspects: list[tuple[int, float]] = []
@@ -58,6 +56,7 @@ def codes_in(
         suspects += [(j, float(end[j])) for j in columns]
     if not suspects:
         return
+    Xs = [instance.data for instance in instances]
     parts = map_arrays("looking at codes", _beside, Xs, [suspects] * len(Xs))
     codes = []
     values = defaultdict(list)
@@ -198,11 +197,9 @@ def warn_of_columns(
     names: Sequence[str],
     words: Words,
     parts: Sequence[Part] = (),
-    seen: Floats | None = None,
 ) -> None:
     """DataWarning for columns that decide the result: codes of missing values, and labels."""
-    Xs = [instance.data for instance in instances]
-    codes = list(codes_in(Xs, names, words.item, words.numbered, seen))
+    codes = list(codes_in(instances, names, words.item, words.numbered))
     told = [*labels_in(parts, names, words), *changes_in(parts, names, words)]
     codes += [one for one in told if len(one[2]["features"]) < len(names)]
     for what, remedy, _ in codes:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.columns import constant_features, values_of_columns
-from structsvm.data.instance import Instance, arrays_among, as_read
+from structsvm.data.columns import constant_features
+from structsvm.data.instance import Instance
 from structsvm.errors import SettingsError, warn
 from structsvm.learner.columns import warn_of_columns
 from structsvm.learner.fitted import Fitted, column_names, words_of
 from structsvm.partitions.metric import Metric
-from structsvm.support.values import Floats, some_of
+from structsvm.support.values import some_of
 
 RELIED_ON = 0.05
 """A share of the weight of a metric from which on columns that are constant are named."""
@@ -108,7 +108,7 @@ def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
 
 
 def dead_columns(
-    learner: Fitted, instances: Sequence[Instance], seen: Floats | None = None
+    learner: Fitted, instances: Sequence[Instance]
 ) -> list[tuple[tuple[str, ...], list[int], float]]:
     """Columns that the metric relies on, constant as never before; where, and what they weigh."""
     metric = learner.model_
@@ -117,13 +117,11 @@ def dead_columns(
     whole = np.sum(metric.factor**2)
     if learner.problem_.traits.words.of_graphs or not whole > 0.0:
         return []  # or so small that their squares vanish
-    # Whatever is constant stays so where it is standardised.
-    data = [as_read(instance.data) for instance in instances]
     names = column_names(learner)
     usual = learner.training_data_.constant
     words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
     where = defaultdict(list)
-    constant = constant_features(data, seen)
+    constant = constant_features(instances)
     for i in np.flatnonzero(constant.any(axis=1)).tolist():
         dead = [names[j] for j in np.flatnonzero(constant[i]).tolist() if j not in usual]
         dead = [name for name in dead if not name.startswith(words)]  # all may be of one sex
@@ -138,11 +136,9 @@ def dead_columns(
     return found
 
 
-def warn_of_dead_features(
-    learner: Fitted, instances: Sequence[Instance], seen: Floats | None = None
-) -> None:
+def warn_of_dead_features(learner: Fitted, instances: Sequence[Instance]) -> None:
     words = learner.problem_.traits.words
-    for lost, places, share in dead_columns(learner, instances, seen):
+    for lost, places, share in dead_columns(learner, instances):
         verb, have = ("is", "has") if len(lost) == 1 else ("are", "have")
         warn(
             some_of([words.numbered(i) for i in places]) + f": {some_of(lost)} {verb} constant, "
@@ -152,11 +148,5 @@ def warn_of_dead_features(
 
 def warn_of_new(learner: Fitted, instances: Sequence[Instance]) -> None:
     """DataWarning for columns of new instances that are dead, or hold codes of missing values."""
-    arrays = arrays_among([instance.data for instance in instances])
-    seen = None
-    if len(arrays) == len(instances):
-        seen = values_of_columns("looking at columns", arrays)
-    warn_of_dead_features(learner, instances, seen)
-    warn_of_columns(
-        instances, column_names(learner), words_of(learner.problem_, instances), (), seen
-    )
+    warn_of_dead_features(learner, instances)
+    warn_of_columns(instances, column_names(learner), words_of(learner.problem_, instances))

@@ -143,9 +143,7 @@ class Inputs(Stage):
         """Fit them, and apply them to the instances."""
         words = data.problem.traits.words
         made: tuple[str, ...] = ()
-        warn_about_constant_features(
-            [instance.data for instance in data.instances], data.names, words
-        )
+        warn_about_constant_features(data.instances, data.names, words)
         if features is not None:
             features = clone(features)
             _check_gaps(features, data.instances, words)

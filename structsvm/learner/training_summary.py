@@ -89,7 +89,9 @@ class TrainingSummary:
             commonest=max(states, key=states.__getitem__, default=None),
             rows=() if many_alike else tuple(different[:KEPT]),
             names=tuple(data.called or ()),
-            constant=tuple(np.flatnonzero(np.any(constant_features(arrays), axis=0)).tolist()),
+            constant=tuple(
+                np.flatnonzero(np.any(constant_features(data.instances), axis=0)).tolist()
+            ),
         )
 
     def __len__(self) -> int:

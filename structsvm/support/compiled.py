@@ -107,7 +107,8 @@ def sums(stack: Stack) -> tuple[Floats, Floats]:
 def values(Xs: Sequence[Floats]) -> Floats:
     """The least, the largest, the first and the middle value of each column, (N, 4, P).
 
-    Values that are missing, NaN, are neither least nor largest, unless there is no other.
+    Values that are missing, NaN, are neither least nor largest, unless there is no other; the first
+    is NaN where any value is.
     """
     extremes = np.empty((len(Xs), 4, Xs[0].shape[1]))
     with Interrupts():
@@ -155,6 +156,7 @@ def _fill_values(X: Floats, extremes: Floats) -> None:
     for t in range(T):
         for j in range(P):
             value = X[t, j]
+            extremes[2, j] += value - value
             extremes[0, j] = value if value < extremes[0, j] else extremes[0, j]
             extremes[1, j] = value if value > extremes[1, j] else extremes[1, j]
     for j in range(P):

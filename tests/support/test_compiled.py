@@ -11,6 +11,7 @@ import pytest
 from programs import python
 
 from structsvm.data.columns import column_values, values_of_columns
+from structsvm.data.instance import Instance
 from structsvm.data.standardize import Standardizer, centre, centred
 from structsvm.partitions.in_metric import InMetric
 from structsvm.support.compiled import moments, values
@@ -117,12 +118,13 @@ def test_recordings_side_by_side_are_standardised_as_each_alone():
 def test_least_and_largest_values_are_those_of_numpy_whatever_is_missing():
     rng = np.random.default_rng(3)
     Xs = [rng.normal(3.0, 2.0, (T, 4)) for T in (1, 2, 5, 203)]
-    Xs[1][0, 1] = Xs[2][:, 2] = np.nan
+    Xs[1][0, 1] = Xs[2][:, 2] = Xs[3][40, 3] = np.nan
     for X, found in zip(Xs, values(Xs), strict=True):
-        ends = [np.fmin.reduce(X), np.fmax.reduce(X), X[0], X[len(X) // 2]]
-        np.testing.assert_array_equal(found, ends)
-    seen = values_of_columns("", Xs)
-    np.testing.assert_array_equal(seen, [column_values(X) for X in Xs])
+        np.testing.assert_array_equal(found, column_values(X))
+    seen = values_of_columns("", [Instance(X) for X in Xs])
+    assert not np.isnan(seen).any()
+    assert seen[2, 0, 2] == 0.0  # all of it is missing
+    assert seen[3, 2, 3] == np.nanmin(Xs[3][:, 3])  # one is
 
 
 def test_recordings_side_by_side_are_centred_as_each_alone():
