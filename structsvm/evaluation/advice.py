@@ -111,6 +111,8 @@ class Ranking:
             notes = ["use-chosen-names"]
         elif has_less and not is_named:
             notes = ["use-chosen"]
+        elif blind and not is_named and self.losses[blind] < self.losses[first] - EQUAL_LOSSES:
+            notes = ["use-seeing"]
         if is_named and has_less:
             notes.append("use-else")
         if self.accuracies and not is_named:

@@ -64,6 +64,8 @@ NOTES = {
     "few": "The figures describe {these} only.",
     "label": "Label {more} to find out.",
     "use": "Use {method}: of all methods it has the least {measure}{where}, {loss}.",
+    "use-seeing": "Use {method}: of all methods that look at the {words.whole}s it has the least "
+    "{measure}{where}, {loss}.",
     "use-names": "Use {method}: it names the most {words.item}s right{where}, {share}, and has the "
     "{measure} {loss}.",
     "use-chosen": "Use {method}: its {measure} is {loss}{where}; that of {other}, {least}, is less "

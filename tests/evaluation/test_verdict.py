@@ -77,8 +77,8 @@ def test_answers_name_what_does_better():
     assert judged().advice == "Use the learned metric: of all methods it has the least loss, 1."
     blind = judged({"fixed-times": 0.9 + NOISE})
     assert blind.advice == (
-        "Use the learned metric: of all methods it has the least loss, 1. No method has a smaller "
-        "loss than the times of the training labels, 0.9: look for the "
+        "Use the learned metric: of all methods that look at the recordings it has the least loss, "
+        "1. No method has a smaller loss than the times of the training labels, 0.9: look for the "
         "cause with diagnose."
     )
 
@@ -116,8 +116,9 @@ def test_too_few_to_tell_still_say_what_is_best_so_far():
     verdict = judged({**few, "one-part": np.array([0.5, 1])}, np.arange(2))
     assert verdict.code == "too-few"
     assert verdict.advice == (
-        "Use the learned metric: of all methods it has the least loss, 1. No method has a "
-        "smaller loss than one single part, 0.75: look for the cause with diagnose."
+        "Use the learned metric: of all methods that look at the recordings it has the least loss, "
+        "1. No method has a smaller loss than one single part, 0.75: look for the cause with "
+        "diagnose."
     )
 
 
@@ -154,7 +155,7 @@ def test_advice_may_come_from_further_figures(code):
     ({FRAMES: 1.1}, {LEARNED: 0.8, FRAMES: 0.9}, "names 80% of the samples right in cross-valid"),
     ({FRAMES: 0.9}, {LEARNED: 0.8, FRAMES: 0.7}, "names the most samples right in cross-validat"),
     ({FRAMES: 0.9}, {FRAMES: 0.9}, "For names use {0}: it names the most samples right in cross"),
-    ({FRAMES: 0.9, "one-part": 0.9}, {}, "of all methods it has the least loss in cross-validati"),
+    ({FRAMES: 0.9, "one-part": 0.9}, {}, "of all methods that look at the recordings it has"),
 )
 def test_what_was_chosen_is_advised_and_others_are_told(losses, accuracies, said):
     """Others may be better by chance, and what equals something blind is not told."""
