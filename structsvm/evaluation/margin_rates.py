@@ -17,7 +17,6 @@ from structsvm.partitions.change_levels import ChangeLevels
 from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import FalseAlarms, MarginRates, hits
-from structsvm.support.progress import stage
 from structsvm.support.values import Floats, refuse_below
 
 MAX_CANDIDATES = 256
@@ -84,25 +83,19 @@ def margin_rates(
     of_groups = []
     alarms = []
     n_samples = 0
-    for k in stage("folds", range(len(split))):
-        own = split.learned_without(k, learner)
-        test = split.test_set(k)
-        rows = zip(
-            own.inputs_(test.instances), test.labels, split.units[split.test(k)], strict=True
-        )
-        for instance, known, group in rows:
-            if known.truth is None:
-                continue
-            asked = data.problem, instance, own.model_.n_parts, UNCONSTRAINED
-            of_changes, of_instance = own.model_.margins(*asked, tolerance)
-            unit = own.model_.unit
-            margins.append(of_instance / unit)
-            right.append(hits(of_changes.partition, known.truth, tolerance))
-            true = known.truth.boundaries[1:-1]
-            excess.append(own.model_.losses_with(*asked, true) / unit)
-            of_groups.append(int(group))
-            n_samples += instance.n_samples
-            alarms.append(_false_alarms(own, instance, known.truth, tolerance))
+    for own, instance, known, group in split.held_out_by(learner):
+        if known.truth is None:
+            continue
+        asked = data.problem, instance, own.model_.n_parts, UNCONSTRAINED
+        of_changes, of_instance = own.model_.margins(*asked, tolerance)
+        unit = own.model_.unit
+        margins.append(of_instance / unit)
+        right.append(hits(of_changes.partition, known.truth, tolerance))
+        true = known.truth.boundaries[1:-1]
+        excess.append(own.model_.losses_with(*asked, true) / unit)
+        of_groups.append(group)
+        n_samples += instance.n_samples
+        alarms.append(_false_alarms(own, instance, known.truth, tolerance))
     rates = np.concatenate(margins), np.concatenate(right), tolerance, len(data)
     levels = ChangeLevels.of(excess, of_groups)
     return MarginRates.of(*rates, levels, FalseAlarms.of(alarms, n_samples))

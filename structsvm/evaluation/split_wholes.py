@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import Any
@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from structsvm.data.copies import contents, joined
+from structsvm.data.instance import Instance
 from structsvm.data.labels import label_values
 from structsvm.data.per_instance import units_of
 from structsvm.data.words import TABLES, Words
@@ -30,7 +31,10 @@ from structsvm.learner.fitted import words_of
 from structsvm.learner.training_set import TrainingSet, even_part, names_of_labels
 from structsvm.learner.truths import are_names, check_truths
 from structsvm.partial_labels import PartialLabels
+from structsvm.partitions.comparison import disagreement
+from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.support import limits
+from structsvm.support.progress import stage
 from structsvm.support.values import Ints, counted, is_whole
 from structsvm.training_labels import Known
 
@@ -106,6 +110,26 @@ class Split:
             error.add_note(f"so it is without the {self.words.whole}s of fold {k}")
             raise
         return own
+
+    def held_out_by(self, learner: Any) -> Iterator[tuple[Any, Instance, Known, int]]:
+        """What is learned without each fold, and each instance that this holds out, as it sees it,
+        with what is known of it and its unit.
+        """
+        for k in stage("folds", range(len(self))):
+            own = self.learned_without(k, learner)
+            test = self.test_set(k)
+            units = self.units[self.test(k)].tolist()
+            for row in zip(own.inputs_(test.instances), test.labels, units, strict=True):
+                yield own, *row
+
+    def loss_of(self, learner: Any) -> float:
+        """The mean loss of what is learned without each fold on what this holds out."""
+        problem = self.held_out.problem
+        losses = []
+        for own, instance, known, _ in self.held_out_by(learner):
+            guess = own.model_.partition(problem, instance, None, UNCONSTRAINED).partition
+            losses.append(disagreement(problem, known.scored, known.of_scored(guess)))
+        return float(np.mean(losses))
 
 
 def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:

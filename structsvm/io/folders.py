@@ -154,9 +154,12 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
 
 def _of_one_kind(files: Sequence[Path]) -> list[Path]:
     """Files of the first kind that there is: tables, media, and text with rows of numbers."""
-    for kinds in ({*TABLE_KINDS} - {PROSE}, MEDIA):
-        if chosen := [path for path in files if kind_of(path) in kinds]:
-            return chosen
+    tables = [path for path in files if kind_of(path) in {*TABLE_KINDS} - {PROSE}]
+    media = [path for path in files if kind_of(path) in MEDIA]
+    if media and _tables_beside(tables) == {*tables}:  # if any, the labels of sound and films
+        return media
+    if tables:
+        return tables
     prose = [path for path in files if kind_of(path) == PROSE]
     return list(filter(holds_table, prose)) or list(filter(holds_table, files)) or prose
 

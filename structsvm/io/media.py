@@ -126,6 +126,13 @@ def read_media(
     return read_streams(Path(path), printable(Path(path).stem), stream, step=step)
 
 
+def media_of(recording: Recording) -> Path | None:
+    """The sound or film of a recording: itself, or a file of the same stem beside it."""
+    path = Path(recording.source or recording.name)
+    beside = [path, *map(path.with_suffix, MEDIA)]
+    return next((one for one in beside if one.suffix.lower() in MEDIA and one.is_file()), None)
+
+
 def read_streams(
     path: Path,
     name: str,

@@ -103,6 +103,11 @@ class Recording:
         return f"<Recording {self.name!r}: {about}, {'un' if self.y is None else ''}labelled>"
 
     @property
+    def axis(self) -> TimeAxis:
+        """The times, or the numbers of the samples where these are not known."""
+        return TimeAxis("sample", np.arange(len(self.X))) if self.time is None else self.time
+
+    @property
     def edges(self) -> NDArray[np.int64]:
         """Where samples begin, in those of ``fine`` if they are windows, and the end, (T + 1,)."""
         ends = len(self.X if self.fine is None else self.fine.X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -154,7 +154,8 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     Raises
     ------
     DataError
-        If there is not one label for each sample, or one is masked.
+        If there is not one label for each sample, or one is masked; if labels change between
+        samples of one time.
 
     Examples
     --------
@@ -169,19 +170,29 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     if not values.size:
         return []
     is_labelled = ~unknown_labels(values)
-    labels = [label if there else None for label, there in zip(values, is_labelled, strict=True)]
+    labels = values.copy()
+    if labels.dtype.kind == "O":  # whose missing values may not be compared
+        labels[~is_labelled] = None
+    is_other = (labels[1:] != labels[:-1]) & (is_labelled[1:] | is_labelled[:-1])
+    bounds = [0, *(np.flatnonzero(is_other) + 1).tolist()]
+    whole = stretches({t: str(values[t]) for t in bounds}, axis)
+    return [one for t, one in zip(bounds, whole, strict=True) if is_labelled[t]]
+
+
+def stretches(labels: Mapping[int, str], axis: TimeAxis) -> list[Interval]:
+    """A stretch from each sample that has a label to the next one, and to a step after the last."""
     step = np.asarray(np.median(np.diff(axis.values)) if len(axis) > 1 else 1)
     end = axis.values[-1:] + step.astype("m8[ns]" if axis.holds_dates else axis.values.dtype)
     after = replace(axis, values=end, written=None)
-    bounds = [0, *(t for t in range(1, len(labels)) if labels[t] != labels[t - 1])]
+    bounds = list(labels)
+    for t in bounds:
+        if t and axis.values[t] == axis.values[t - 1]:
+            raise DataError(f"no change can be between samples of one time, {axis.text(t)}")
     moments: list[Any] = [*axis.values[bounds].astype(float).tolist(), float(end[0])]
     if axis.holds_dates:
         moments = [*map(axis.text, bounds), after.text(0)]
-    return [
-        Interval(start, end, str(labels[t]))
-        for t, (start, end) in zip(bounds, pairwise(moments), strict=True)
-        if labels[t] is not None
-    ]
+    pairs = zip(labels.values(), pairwise(moments), strict=True)
+    return [Interval(start, end, label) for label, (start, end) in pairs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +241,7 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
         if axis.holds_dates or scale == 1.0 or not units.isdisjoint((None, "samples")):
             return axis
         return replace(axis, name="seconds", values=axis.values * scale, written=None)
-    axis = TimeAxis("sample", np.arange(len(recording.X)))
+    axis = replace(recording, time=None).axis
     ways = "name the column of time (" + parameter("time_column")
     ways += "), or give the sampling rate in Hz (" + parameter("rate") + ")"
     if not units <= {None, "samples"}:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from structsvm.plotting.report_pictures import quantised
+from structsvm.plotting.report_pictures import binned, thinned
 from structsvm.support.values import Floats
 
 COARSER = 8  # blocks of a level that make one of the next
@@ -18,33 +19,22 @@ class Pyramid:
     def __init__(self, X: Floats) -> None:
         columns = np.ascontiguousarray(X.T)
         self.levels = [(columns, columns)]
-        while self.levels[-1][0].shape[1] > COARSER:
-            self.levels.append(_joined(*self.levels[-1], COARSER))
-        low, high = self.levels[-1]
-        self.limits = np.stack([np.fmin.reduce(low, axis=1), np.fmax.reduce(high, axis=1)], axis=1)
+        while (n := self.levels[-1][0].shape[1]) > 1:
+            self.levels.append(thinned(*self.levels[-1], np.arange(0, n, COARSER)))
 
     def traces(self, start: int, end: int, n_bins: int, columns: slice) -> list[dict[str, Any]]:
         """What the script of the report draws of each column between two samples."""
-        level = int(np.log((end - start) / n_bins) / np.log(COARSER)) if end - start > n_bins else 0
+        level = int(np.log(max((end - start) / n_bins, 1)) / np.log(COARSER))
         level = min(level, len(self.levels) - 1)
         block = COARSER**level
         first = start // block
         n = -(-end // block) - first
         size = -(-n // n_bins)
         last = first + -(-n // size) * size  # whole bins, also where the last one is not all shown
-        low, high = self.levels[level]
-        low, high = _joined(low[columns, first:last], high[columns, first:last], size)
-        about = {"from": first * block, "to": (first + low.shape[1] * size) * block}
-        traces = []
-        limits = np.nan_to_num(self.limits[columns]).tolist()
-        for lows, highs, (least, most) in zip(low, high, limits, strict=True):
-            bins = {"low": quantised(lows, least, most), "high": None}
-            if block * size > 1:
-                bins["high"] = quantised(highs, least, most)
-            traces.append({**about, **bins, "min": least, "max": most})
-        return traces
-
-
-def _joined(low: Floats, high: Floats, size: int) -> tuple[Floats, Floats]:
-    starts = np.arange(0, low.shape[1], size)
-    return np.fmin.reduceat(low, starts, axis=1), np.fmax.reduceat(high, starts, axis=1)
+        low, high = (one[columns, first:last] for one in self.levels[level])
+        starts = np.arange(0, low.shape[1], size)
+        about = {"from": first * block, "to": (first + starts.size * size) * block}
+        least, most = (np.nan_to_num(one[columns, 0]).tolist() for one in self.levels[-1])
+        bins = starts if block * size > 1 else None
+        each = zip(low, high, repeat(bins), least, most)
+        return [about | binned(*one) for one in each]

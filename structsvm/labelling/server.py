@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import mimetypes
 import multiprocessing
 import secrets
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from functools import cache
-from multiprocessing.connection import Connection
-from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import uvicorn
@@ -28,15 +24,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from structsvm.errors import DataError, StructSVMError
-from structsvm.io.media import MEDIA
-from structsvm.io.recording import Recording
+from structsvm.io.media import media_of
 from structsvm.labelling.kept import KeptLabels
 from structsvm.labelling.pyramid import Pyramid
 from structsvm.plotting.report_pictures import knots
 from structsvm.support.progress import watching
-
-Learn = Callable[[bool, Callable[[dict[str, Any]], None]], None]
-"""Learns from the table of labels, states if segments are named, and tells what came of it."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:",
@@ -45,36 +37,34 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 SCRIPTS: list[Any] = [("structsvm.labelling", "assets"), ("structsvm.plotting", "assets")]
-POLL = 0.5  # seconds after which a page is asked whether it is still there
-PATIENCE = 4  # polls until a page that is being closed must be gone
+POLL = 0.1  # seconds after which it is asked for news, and whether the page is still there
+PATIENCE = 20  # polls until a page that is being closed must be gone
 
 
 class Server:
-    """What the page asks for, about the recordings of a folder."""
+    """What the page asks for, about the recordings of a folder.
 
-    def __init__(
-        self, title: str, recordings: Sequence[Recording], kept: KeptLabels, learn: Learn
-    ) -> None:
-        self.title = title
-        self.recordings = recordings
+    ``learn`` learns from the table of labels, states if segments are named, and tells what comes of
+    it.
+    """
+
+    def __init__(self, kept: KeptLabels, learn: Callable[..., None]) -> None:
         self.kept = kept
         self.token = secrets.token_urlsafe(24)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.host = f"127.0.0.1:{self._socket.getsockname()[1]}"
         self.address = f"http://{self.host}/{self.token}/"
         self._learn = learn
-        self._learning: Any = None  # the process that learns, if one does
-        self._pyramid = cache(lambda i: Pyramid(recordings[i].X))
+        self._learning: Any = None  # what listens to the process that learns, if one does
+        self._pyramid = cache(lambda i: Pyramid(kept.recordings[i].X))
         self._page = ""  # the only one that is open
-        self._news: asyncio.Queue[Any] = asyncio.Queue()
-        self._loop: Any = None
+        self._news: list[dict[str, Any]] = []  # that it was not told yet
         routes = [
-            Route("/{token}/", self._html),
-            Mount("/{token}/assets", StaticFiles(packages=SCRIPTS)),
             Route("/{token}/news", self._open),
             Route("/{token}/traces/{window}", self._traces),
             Route("/{token}/media/{i:int}", self._media),
             Route("/{token}/{act}", self._act, methods=["POST"]),
+            Mount("/{token}", StaticFiles(packages=SCRIPTS, html=True)),
         ]
         app = Starlette(routes=routes, exception_handlers={DataError: _refused, OSError: _refused})
         app.add_middleware(BaseHTTPMiddleware, dispatch=self._guard)
@@ -82,15 +72,14 @@ class Server:
 
     def run(self) -> None:
         """Answer until Ctrl-C."""
-        with suppress(KeyboardInterrupt):
+        with self._socket, suppress(KeyboardInterrupt):
             self._server.run(sockets=[self._socket])
-        self._socket.close()
-        self._stop()
 
     async def _guard(self, request: Request, answer: Any) -> responses.Response:
         """Answer those who may ask, so that their page loads nothing from elsewhere."""
         refusal = self._refusal(request)
-        response = await answer(request) if not refusal else _said(refusal, 403)
+        refused = responses.PlainTextResponse(refusal, 403)
+        response = refused if refusal else await answer(request)
         response.headers.update(HEADERS)
         return response
 
@@ -101,135 +90,110 @@ class Server:
             return "This server is asked under a name that is not its own."
         if origin not in (None, f"http://{self.host}"):
             return "A page from elsewhere asks, which may not."
-        if not hmac.compare_digest(request.url.path.split("/")[1].encode(), self.token.encode()):
+        if not secrets.compare_digest(request.url.path.split("/")[1].encode(), self.token.encode()):
             return "The address lacks its token: open the whole one that structsvm label prints."
         return ""
 
     # ---- what the page reads
 
-    async def _html(self, _: Request) -> responses.Response:
-        return responses.FileResponse(Path(__file__).parent / "assets" / "label.html")
-
     async def _traces(self, request: Request) -> responses.Response:
         i, start, end, first, count, bins = map(int, request.path_params["window"].split(","))
         pyramid = await asyncio.to_thread(self._pyramid, i)
-        traces = pyramid.traces(start, end, bins, slice(first, first + count))
-        return responses.JSONResponse(traces)
+        return responses.JSONResponse(pyramid.traces(start, end, bins, slice(first, first + count)))
 
     async def _media(self, request: Request) -> responses.Response:
-        path = media_of(self.recordings[request.path_params["i"]])
-        return responses.FileResponse(path) if path else _said("no sound or film", 404)
+        path = media_of(self.kept.recordings[request.path_params["i"]])
+        return responses.FileResponse(path) if path else responses.Response(status_code=404)
 
     # ---- the only page that is open, and what it is told
 
     async def _open(self, request: Request) -> responses.Response:
         for _ in range(PATIENCE):  # a page that is loaded again is about to go
-            if not self._page:
-                self._page = secrets.token_urlsafe(8)
-                self._news = asyncio.Queue()
-                self._news.put_nowait({"page": self._page, **self._everything()})
-                self._loop = asyncio.get_running_loop()
-                gone = BackgroundTask(setattr, self, "_page", "")
-                return responses.StreamingResponse(self._told(request), background=gone)
-            await asyncio.sleep(POLL)
-        raise DataError("This folder is open in another tab: go there, or close it and come back.")
+            await asyncio.sleep(POLL if self._page else 0)
+        if self._page:
+            raise DataError("This folder is open in another tab: go there, or close that one.")
+        self._page = secrets.token_urlsafe(8)
+        self._news = [self._everything()]
+        gone = BackgroundTask(setattr, self, "_page", "")
+        return responses.StreamingResponse(self._told(request), background=gone)
 
     async def _told(self, request: Request) -> AsyncIterator[str]:
         while not (self._server.should_exit or await request.is_disconnected()):
-            with suppress(TimeoutError):
-                news = await asyncio.wait_for(self._news.get(), POLL)
-                yield json.dumps(news) + "\n"
+            while self._news:
+                yield json.dumps(self._news.pop(0)) + "\n"
+            await asyncio.sleep(POLL)
 
     def _everything(self) -> dict[str, Any]:
+        kept = self.kept
         recordings = [
             {"name": one.name, "T": len(one.X), "features": one.features}
             | {"time": knots(one.time), "media": mimetypes.guess_type(media_of(one) or "")[0]}
-            for one in self.recordings
+            for one in kept.recordings
         ]
-        about: dict[str, Any] = {
-            "title": self.title,
-            "kept": str(self.kept.table),
-            "recordings": recordings,
-        }
-        about |= {"known": self.kept.segments, "learning": self._learning is not None}
-        return about | {"can": self.kept.can, "rounds": self.kept.learned}
+        about: dict[str, Any] = {"page": self._page, "kept": str(kept.table)}
+        about |= {"title": kept.table.resolve().parents[1].name, "recordings": recordings}
+        about |= {"known": kept.segments, "can": kept.can, "rounds": kept.learned}
+        return about | {"learning": self._learning is not None}
 
     # ---- what the page does
 
     async def _act(self, request: Request) -> responses.Response:
         asked = await request.json()
-        if not self._page or asked["page"] != self._page:
+        if not self._page or asked.pop("page") != self._page:
             raise DataError("This page is not the one that is open: load it again.")
         before = self.kept.segments
-        acts: dict[str, Callable[[], None]] = {
-            "change": lambda: self.kept.change(asked["labels"]),
-            "step": lambda: self.kept.step(asked["by"]),
-            "learn": self._start,
-            "stop": self._stop,
-        }
-        acts[request.path_params["act"]]()
-        after = self.kept.segments
-        changed = {name: some for name, some in after.items() if some != before[name]}
+        acts: dict[str, Callable[..., None]] = {"learn": self._start, "stop": self._stop}
+        acts |= {"change": self.kept.change, "step": self.kept.step}
+        acts[request.path_params["act"]](**asked)
+        changed = {name: y for name, y in self.kept.segments.items() if y != before[name]}
         return responses.JSONResponse({"labels": changed, "can": self.kept.can})
 
     def _start(self) -> None:
-        if self._learning is not None:
-            return
-        self.kept.check_files(list(self.kept.segments))
-        spawn = multiprocessing.get_context("spawn")  # nothing of the server is in it
-        here, there = spawn.Pipe(duplex=False)
-        about = self._learn, self.kept.are_named, there
-        self._learning = spawn.Process(target=_learn, args=about, daemon=True)
-        self._learning.start()
-        there.close()
-        Thread(target=self._listen, args=(here,), daemon=True).start()
+        if self._learning is None:
+            self.kept.check_files(list(self.kept.segments))
+            self._learning = asyncio.create_task(self._learn_beside())
 
     def _stop(self) -> None:
         if self._learning is not None:
-            self._learning.terminate()
+            self._learning.cancel()
 
-    def _listen(self, here: Connection) -> None:
-        """Pass on what the process tells, until it ends; it writes the model whole or not."""
-        with suppress(EOFError, OSError):
-            while True:
-                self._loop.call_soon_threadsafe(self._hear, here.recv())
-        self._loop.call_soon_threadsafe(self._hear, {"ended": True})
-
-    def _hear(self, news: dict[str, Any]) -> None:
-        if "learned" in news or "judged" in news:
-            with suppress(DataError, OSError):
-                self.kept.keep(news)
-        if "ended" in news:
+    async def _learn_beside(self) -> None:
+        """Pass on what a process tells, until it or this ends; it writes the model whole or not."""
+        spawn = multiprocessing.get_context("spawn")  # nothing of the server is in it
+        here, there = spawn.Pipe(duplex=False)
+        about = self._learn, self.kept.are_named, there
+        process = spawn.Process(target=_learn, args=about, daemon=True)
+        process.start()
+        there.close()
+        try:
+            with here, suppress(EOFError, OSError):
+                while True:
+                    await asyncio.sleep(POLL)
+                    while here.poll():
+                        self._news.append(here.recv())
+                        if self._news[-1].keys() & {"learned", "judged"}:
+                            with suppress(DataError, OSError):
+                                self.kept.keep(self._news[-1])
+        finally:
+            process.terminate()
             self._learning = None
-        self._news.put_nowait(news)
+            self._news.append({"ended": True})
 
 
 def _refused(_: Request, error: Exception) -> responses.Response:
     """Say why something cannot be; of a file that cannot be written, which one it is."""
-    return _said(f"{error.filename}: {error}" if isinstance(error, OSError) else str(error), 409)
+    said = f"{error.filename}: {error}" if isinstance(error, OSError) else str(error)
+    return responses.PlainTextResponse(said, 409)
 
 
-def _said(words: str, status: int) -> responses.Response:
-    return responses.PlainTextResponse(words, status)
-
-
-def _learn(learn: Learn, are_named: bool, there: Connection) -> None:
+def _learn(learn: Callable[..., None], are_named: bool, there: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which is for the server, and ends this as well
-
-    def watcher(words: str, part: float) -> None:
-        there.send({"doing": words.split(": ")[-1], "part": part})
-
+    tell = there.send
     try:
-        with watching(watcher):
-            learn(are_named, there.send)
+        with watching(lambda words, part: tell({"doing": words.split(": ")[-1], "part": part})):
+            learn(are_named, tell)
+    except StructSVMError as error:
+        tell({"failed": str(error)})
     except Exception as error:
-        there.send({"failed": str(error) if isinstance(error, StructSVMError) else repr(error)})
-        if not isinstance(error, StructSVMError):
-            raise
-
-
-def media_of(recording: Recording) -> Path | None:
-    """The sound or film of a recording: itself, or a file of the same stem beside it."""
-    path = Path(recording.source or "")
-    beside = [path, *(path.with_suffix(kind) for kind in MEDIA)] if path.name else []
-    return next((one for one in beside if one.suffix.lower() in MEDIA and one.is_file()), None)
+        tell({"failed": repr(error)})
+        raise

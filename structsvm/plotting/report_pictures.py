@@ -190,15 +190,25 @@ def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
     there = values[~np.isnan(values)]
     if not there.size:
         return {"min": 0.0, "max": 0.0, "low": [None] * min(T, n_bins), "high": None}
-    least = float(there.min())
-    most = float(there.max())
-    lows = values
-    high = None
-    if T > 2 * n_bins:
-        starts = np.arange(n_bins) * T // n_bins
-        lows = np.fmin.reduceat(values, starts)
-        high = quantised(np.fmax.reduceat(values, starts), least, most)
-    return {"min": least, "max": most, "low": quantised(lows, least, most), "high": high}
+    limits = float(there.min()), float(there.max())
+    starts = np.arange(n_bins) * T // n_bins if T > 2 * n_bins else None
+    return binned(values, values, starts, *limits)
+
+
+def binned(
+    low: Floats, high: Floats, starts: NDArray[np.int64] | None, least: float, most: float
+) -> dict[str, Any]:
+    """The least and the greatest value from each start to the next; of all values if None."""
+    highs = None
+    if starts is not None:
+        low, high = thinned(low, high, starts)
+        highs = quantised(high, least, most)
+    return {"min": least, "max": most, "low": quantised(low, least, most), "high": highs}
+
+
+def thinned(low: Floats, high: Floats, starts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """The least and the greatest value from each start to the next, along the last axis."""
+    return np.fmin.reduceat(low, starts, axis=-1), np.fmax.reduceat(high, starts, axis=-1)
 
 
 def quantised(values: Floats, least: float, most: float) -> list[int | None]:

@@ -19,7 +19,7 @@ from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.certificate import Certificate
 from structsvm.support.archive import Archive
 from structsvm.support.codec import fingerprint
-from structsvm.support.whole_files import TakenError, alone_on, unwritable
+from structsvm.support.whole_files import alone_on, unwritable
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -60,14 +60,12 @@ class Checkpoint:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other runs from this file meanwhile."""
-        try:
-            with alone_on(self.path):
-                yield
-        except TakenError as error:
-            raise CheckpointError(
-                f"{self.path}: another run keeps its state in this file right now: wait for its "
-                "end, or give another file"
-            ) from error
+        taken = CheckpointError(
+            f"{self.path}: another run keeps its state in this file right now: wait for its end, "
+            "or give another file"
+        )
+        with alone_on(self.path, taken):
+            yield
 
     def restore(self, certificate: Certificate) -> tuple[Arrays, int, bool] | None:
         """Restore the certificate; arrays, oracle calls and stall of a run, None without a file."""

@@ -8,11 +8,13 @@ import secrets
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
-if sys.platform != "win32":  # where nothing keeps two runs apart
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
 
 
@@ -59,20 +61,17 @@ def unwritable(path: str | PathLike[str]) -> str | None:
     return None
 
 
-class TakenError(OSError):
-    """Another run, which is alive, holds the file."""
-
-
 @contextmanager
-def alone_on(path: str | PathLike[str]) -> Iterator[None]:
+def alone_on(path: str | PathLike[str], taken: Exception) -> Iterator[None]:
     """Hold a file against other runs, by a lock that the system drops when this process ends.
 
     The lock is on a hidden file beside it, because the file itself is replaced whenever it is
-    written. Where that cannot be made, as in a folder that is read-only, nothing is held.
+    written. Where that cannot be made, as in a folder that is read-only, nothing is held. What is
+    ``taken`` by another run, which is alive, is refused with this error.
     """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f"{hidden(target)}.lock")
-    handle = _locked(beside)
+    handle = _locked(beside, taken)
     try:
         if handle is not None:
             for left in target.parent.glob(f"{hidden(target)}-*.tmp"):
@@ -80,24 +79,21 @@ def alone_on(path: str | PathLike[str]) -> Iterator[None]:
         yield
     finally:
         if handle is not None:
-            beside.unlink(missing_ok=True)
-            os.close(handle)
+            _drop(handle, beside)
 
 
-def _locked(beside: Path) -> int | None:
+def _locked(beside: Path, taken: Exception) -> int | None:
     """A handle that holds the lock; None where there are no locks."""
-    if sys.platform == "win32":
-        return None
     while True:
         try:
-            handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
             return None
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            _lock(handle)
+        except (BlockingIOError, PermissionError):
             os.close(handle)
-            raise TakenError(f"another run holds {beside}") from None
+            raise taken from None
         except OSError:  # a file system without locks
             os.close(handle)
             return None
@@ -107,3 +103,20 @@ def _locked(beside: Path) -> int | None:
         except FileNotFoundError:
             pass
         os.close(handle)  # whoever held it has removed it meanwhile: this lock is on nothing
+
+
+def _lock(handle: int) -> None:
+    if sys.platform == "win32":
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _drop(handle: int, beside: Path) -> None:
+    """Remove a file and its lock: while it is held, so that no other run takes it meanwhile."""
+    with suppress(PermissionError):  # Windows removes no file that is open
+        beside.unlink(missing_ok=True)
+    os.close(handle)
+    if sys.platform == "win32":
+        with suppress(PermissionError):  # another run has opened it meanwhile, and holds it
+            beside.unlink(missing_ok=True)

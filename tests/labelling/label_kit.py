@@ -5,11 +5,13 @@ import json
 from argparse import Namespace
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 from urllib.parse import urlsplit
 
-from structsvm.cli.label import Learnt, _recordings_in
+from structsvm.cli.label import learn, recordings_of
 from structsvm.cli.request import Request
+from structsvm.cli.terminal import Terminal
 from structsvm.labelling.kept import KeptLabels
 from structsvm.labelling.server import Server
 
@@ -18,12 +20,11 @@ from structsvm.labelling.server import Server
 def served(folder, **typed):
     """Answer the page of a folder from another thread; the server."""
     about = {"paths": [str(folder)], "set": [], "problem": "change-point", **typed}
-    request = Request.of(Namespace(**about))
-    recordings = _recordings_in(folder, request)
     labels = folder / "labels"
+    request = replace(Request.of(Namespace(**about)), labels=labels)
+    recordings = recordings_of(request, Terminal(quiet=True))
     labels.mkdir(exist_ok=True)
-    kept = KeptLabels(labels, recordings)
-    server = Server(folder.name, recordings, kept, Learnt(replace(request, labels=labels)))
+    server = Server(KeptLabels(labels, recordings), partial(learn, request))
     thread = Thread(target=server.run)
     thread.start()
     try:

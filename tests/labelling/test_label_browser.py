@@ -20,6 +20,7 @@ from structsvm.learner.files import MODEL
 
 T = 400
 PATIENCE = 20  # seconds until a page that does not do what it should has failed
+LEARNING = 300  # the same of learning, which compiles what it needs first
 NAMES = ("low", "high")
 DATES = np.datetime64("2024-03-01T12:00:00") + np.arange(60) * np.timedelta64(1, "s")
 
@@ -39,8 +40,8 @@ class Page:
         browser.get(server.address)
         self.until(lambda: self.by_id("page").is_displayed() and self.by_id("where").text)
 
-    def until(self, condition):
-        waiting = WebDriverWait(self.browser, PATIENCE, 0.05)
+    def until(self, condition, patience=PATIENCE):
+        waiting = WebDriverWait(self.browser, patience, 0.05)
         try:
             return waiting.until(lambda _: condition())
         except TimeoutException:
@@ -49,7 +50,7 @@ class Page:
     def settle(self):
         """Until all that was done is saved, and shown."""
         script = (
-            "const done = arguments[0]; import(`${location}assets/net.js`)"
+            "const done = arguments[0]; import(`${location}net.js`)"
             ".then((net) => net.settled()).then(() => setTimeout(done));"
         )
         self.browser.execute_async_script(script)
@@ -117,8 +118,8 @@ class Page:
     def learn(self):
         self.press("l")
         learned = len(self.server.kept.learned)
-        self.until(lambda: len(self.server.kept.learned) > learned)
-        self.until(lambda: self.by_id("learn").text.startswith("Learn"))
+        self.until(lambda: len(self.server.kept.learned) > learned, LEARNING)
+        self.until(lambda: self.by_id("learn").text.startswith("Learn"), LEARNING)
 
 
 def quiet(browser):
