@@ -9,12 +9,11 @@ import numpy as np
 
 from structsvm.oracles.cut_hinge import CutHinge, Point
 from structsvm.oracles.normalized_cut import Embedding
-from structsvm.partitions.metric import metric_factor
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
 from structsvm.support.values import Floats
-from structsvm.weights import Nonnegative, WeightSpace
+from structsvm.weights import Nonnegative, WeightSpace, metric_factor
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,6 +97,13 @@ class Problem(Contract):
         return self
 
     @hook
+    def check(self, x: Any, y: Any = None) -> None:
+        """Refuse, by a DataError, what is no instance, or no labelling of it; asked after sizes.
+
+        ``y`` is None of an instance to predict, which is checked as well.
+        """
+
+    @hook
     def start(self) -> Floats | None:
         """A weight that needs no learning, (d,), such as that of a plain distance; None for none.
 

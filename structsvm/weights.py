@@ -24,7 +24,10 @@ from structsvm.support.values import Floats
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["PSD", "Free", "Nonnegative", "Product", "Projection", "WeightSpace", "smat", "svec"]
+__all__ = [
+    *("PSD", "Free", "Nonnegative", "Product", "Projection", "WeightSpace"),
+    *("metric_factor", "smat", "svec"),
+]
 
 
 def svec(A: Floats) -> Floats:
@@ -40,6 +43,40 @@ def smat(v: Floats) -> Floats:
     A = np.empty((P, P))
     A[rows, cols] = A[cols, rows] = v / scale
     return A
+
+
+def metric_factor(B: Floats, least: float = 0.0) -> Floats:
+    """``L`` (P, r) with ``B = L L^T`` of rank r, for a diagonal (a vector) or a matrix.
+
+    Its columns are the directions of the metric, the heaviest first of a matrix. Those whose
+    eigenvalue is less than the share ``least`` of the largest are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.weights import metric_factor
+    >>> metric_factor(np.array([4.0, 0.0, 1.0]))
+    array([[2., 0.],
+           [0., 0.],
+           [0., 1.]])
+    >>> metric_factor(np.diag([0.1, 4.0]), least=0.5)
+    array([[0.],
+           [2.]])
+    """
+    if B.ndim == 1:
+        kept = np.flatnonzero((B > 0) & (least * B.max() <= B))
+        L = np.zeros((B.size, kept.size))
+        L[kept, np.arange(kept.size)] = np.sqrt(B[kept])
+        return L
+    values, vectors = np.linalg.eigh(B)
+    rounding = B.shape[0] * np.finfo(np.float64).eps
+    kept = np.flatnonzero(values > rounding * max(values[-1], 0.0))[::-1]
+    kept = kept[values[kept] >= least * values[-1]]
+    L = vectors[:, kept] * np.sqrt(values[kept])
+    if kept.size:
+        L *= np.sign(L[np.abs(L).argmax(axis=0), np.arange(kept.size)])
+    L.setflags(write=False)
+    return np.asarray(L)
 
 
 @dataclass(frozen=True)

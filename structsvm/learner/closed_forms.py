@@ -11,13 +11,14 @@ from structsvm.data.instance import sum_arrays
 from structsvm.errors import LearningError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import within_whitening
-from structsvm.partitions.metric import Calibration, Metric, metric_factor
+from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.training_instance import Examples, Instances, Truths
 from structsvm.partitions.traits import Traits
 from structsvm.status import Status
 from structsvm.support.progress import stage
 from structsvm.support.values import Floats, refuse_unlisted
+from structsvm.weights import metric_factor
 
 __all__ = ["NAMES", "fit"]
 

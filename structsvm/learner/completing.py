@@ -42,7 +42,6 @@ from structsvm.partitions.metric import (
     Metric,
     calibrate_by,
     in_metric,
-    metric_factor,
     penalty_grid,
     total_scatter,
 )
@@ -54,6 +53,7 @@ from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.values import Floats, refuse_below
 from structsvm.training_labels import Known
+from structsvm.weights import metric_factor
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from structsvm.parallel.base import Backend
 from structsvm.parallel.by_name import backend_from
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import LearningUnits, learning_units
-from structsvm.partitions.metric import Calibration, Metric, metric_factor
+from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.objective import Objective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Outline, Risk
@@ -47,7 +47,7 @@ from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
 from structsvm.support.values import Floats, among, is_number, refuse_unless, refuse_unlisted
-from structsvm.weights import PSD
+from structsvm.weights import PSD, metric_factor
 
 LEARNED = ("full", "diagonal")
 """Kinds of metrics that a structured SVM learns."""

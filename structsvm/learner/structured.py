@@ -188,6 +188,9 @@ class StructuredSVM(ProblemParameters):
         risk = self._risk(full)
         completed = None
         problem = risk.problem
+        for i, (x, known) in enumerate(zip(data.xs, data.ys, strict=True)):
+            with asked(problem, "check", nth("instance", i)):
+                problem.check(x, known)
         start = start_of_open(problem, max_rounds) if is_open.all() else None
         solve = partial(solver.solve, callback=callback, backend=backend)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
@@ -307,6 +310,8 @@ def predicted(problem: Problem, w: Floats, xs: Sequence[Any]) -> list[Any]:
     w = read_only(w)
     labellings = []
     for i, x in enumerate(stage("predicting", xs)):
+        with asked(problem, "check", nth("instance", i)):
+            problem.check(x)
         with asked(problem, "predict", nth("instance", i)):
             labellings.append(problem.predict(w, x))
     return labellings

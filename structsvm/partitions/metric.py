@@ -308,20 +308,3 @@ def _loss_curves(part: tuple[int, Sequence[Any]], penalties: Floats) -> Floats:
             else:
                 curves.append(oracle.loss_curve(Z, truth, penalties))
     return np.array(curves)
-
-
-def metric_factor(B: Floats) -> Floats:
-    """``L`` (P, r) with ``B = L L^T`` of rank r, for a diagonal (a vector) or a matrix."""
-    if B.ndim == 1:
-        kept = np.flatnonzero(B > 0)
-        L = np.zeros((B.size, kept.size))
-        L[kept, np.arange(kept.size)] = np.sqrt(B[kept])
-        return L
-    values, vectors = np.linalg.eigh(B)
-    rounding = B.shape[0] * np.finfo(np.float64).eps
-    kept = np.flatnonzero(values > rounding * max(values[-1], 0.0))[::-1]
-    L = vectors[:, kept] * np.sqrt(values[kept])
-    if kept.size:
-        L *= np.sign(L[np.abs(L).argmax(axis=0), np.arange(kept.size)])
-    L.setflags(write=False)
-    return np.asarray(L)

@@ -15,7 +15,7 @@ from structsvm.data.standardize import centred
 from structsvm.errors import PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector
 from structsvm.partitions.in_metric import InMetric
-from structsvm.partitions.metric import Calibration, Metric, metric_factor
+from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.training_instance import (
     Examples,
@@ -29,7 +29,7 @@ from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.contract import Contract, asked, hook, raise_wrong
 from structsvm.support.values import Floats, among, meant, read_only
-from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
+from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, metric_factor
 
 NUMBERS = int | float | np.bool_ | np.integer | np.floating
 

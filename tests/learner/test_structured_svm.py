@@ -541,3 +541,39 @@ def test_a_diagnosis_looks_at_certificate_and_inference(classes):
 class FirstClass(multiclass.Multiclass):
     def predict(self, w, x):
         return self.classes[0]
+
+
+class Strict(multiclass.Multiclass):
+    """It says what an instance is, and which labels there are."""
+
+    def check(self, x, y=None):
+        if np.linalg.norm(x) == 0.0:
+            raise DataError("an instance has some length")
+        if y is not None and y < 0:
+            raise DataError("a class is >= 0")
+        if x[0] > 1e6:
+            raise ZeroDivisionError("of the plugin")
+
+
+@pytest.mark.parametrize(
+    ("row", "label", "error", "said"),
+    [
+        (np.zeros(2), 0, DataError, "some length"),
+        (np.ones(2), -1, DataError, "a class is"),
+        (np.full(2, 1e7), 0, PluginError, "Strict.check raised ZeroDivisionError"),
+    ],
+)
+def test_a_problem_checks_its_instances_where_it_learns_and_predicts(
+    classes, row, label, error, said
+):
+    X, y = (np.array(part)[:20] for part in classes)
+    problem = Strict()
+    svm = StructuredSVM(problem, lam=0.1).fit(X, y)
+    wrong = np.vstack([X[:3], np.resize(row, X.shape[1]), X[3:6]])
+    with pytest.raises(error, match=said) as refused:
+        StructuredSVM(problem, lam=0.1).fit(wrong, [*y[:3], label, *y[3:6]])
+    assert "instance 3" in str(refused.value) + str(getattr(refused.value, "__notes__", ""))
+    if label >= 0:
+        with pytest.raises(error, match=said) as refused:
+            svm.predict(wrong)
+        assert "instance 3" in str(refused.value) + str(getattr(refused.value, "__notes__", ""))

@@ -3,24 +3,28 @@
 Garreau, Lajugie, Arlot and Bach, Metric Learning for Temporal Sequence Alignment, NIPS 2014.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
-from structsvm.errors import DataError, about
+from structsvm.errors import DataError
 from structsvm.partitions import Quality
 from structsvm.problem import CompletableProblem, Separation
-from structsvm.weights import PSD, Nonnegative, WeightSpace, smat, svec
+from structsvm.weights import PSD, Nonnegative, WeightSpace, metric_factor, svec
 from structsvm_alignment.warping import deviations, warp
 
-__all__ = ["Alignment", "deviations", "warp"]
+__all__ = ["Alignment", "deviations", "pruned", "warp"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Pair = tuple[Floats, Floats]
+
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.5)
+"""Of the heaviest direction, below which others are left out."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,17 @@ class Alignment(CompletableProblem):
     metric: str = "full"
 
     def sized(self, xs: Sequence[Pair], ys: Sequence[Ints]) -> "Alignment":
-        for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
-            with about(f"pair {i}"):
-                check_pair(x, y, self.n_features or np.shape(xs[0][0])[1])
-        return replace(self, n_features=xs[0][0].shape[1])
+        return replace(self, n_features=self.n_features or np.shape(xs[0][0])[-1])
+
+    def check(self, x: Pair, y: Ints | None = None) -> None:
+        shapes = [np.shape(part) for part in x] if isinstance(x, tuple | list) else []
+        P = self.n_features
+        if len(shapes) != 2 or any(len(s) != 2 or s[1] != P or s[0] < 1 for s in shapes):
+            raise DataError(f"a sample is two arrays, (T1, {P}) and (T2, {P}), got shapes {shapes}")
+        last = shapes[0][0] - 1, shapes[1][0] - 1
+        if y is not None and not is_way(np.asarray(y), last):
+            said = f"a path goes from (0, 0) to {last}, never back; cells may be left out of it"
+            raise DataError(said)
 
     def weight_space(self) -> WeightSpace:
         assert self.n_features is not None
@@ -57,19 +68,17 @@ class Alignment(CompletableProblem):
 
     def start(self) -> Floats:
         """Plain warping, which completes anchors where no path is known in full."""
-        assert self.n_features is not None
-        return svec(np.eye(self.n_features)) if self.metric == "full" else np.ones(self.n_features)
+        return self.weight_space().identity()
 
     def is_complete(self, y: Ints) -> bool:
         return bool(np.diff(y, axis=0).max(initial=0) <= 1)
 
     def complete(self, w: Floats, x: Pair, y: Ints) -> Ints:
-        check_pair(x, y, self.n_features)
         costs = self.costs(w, x)
         path = [y[:1]]
         for (i, j), (k, l) in pairwise(y.tolist()):
-            between = warp(np.ascontiguousarray(costs[i : k + 1, j : l + 1]))
-            path.append(between[1:] + np.array([i, j]))
+            between = np.ascontiguousarray(costs[i : k + 1, j : l + 1])
+            path.append(warp(between)[1:] + np.array([i, j]))
         return np.vstack(path)
 
     def joint_feature(self, x: Pair, y: Ints) -> Floats:
@@ -79,42 +88,45 @@ class Alignment(CompletableProblem):
         return -sums / (len(a) + len(b))
 
     def loss(self, y: Ints, y_hat: Ints) -> float:
-        rows, columns = y[-1] + 1
-        away = deviations(y, rows, columns)
-        return float(away[y_hat[:, 0], y_hat[:, 1]].sum()) / (rows + columns)
+        away = deviations(y)
+        return float(away[y_hat[:, 0], y_hat[:, 1]].sum()) / sum(away.shape)
 
     def predict(self, w: Floats, x: Pair) -> Ints:
         return warp(self.costs(w, x))
 
     def separate(self, w: Floats, x: Pair, y: Ints) -> Separation:
         """The loss is a sum over cells, so that it is subtracted from their costs."""
-        costs = self.costs(w, x)
-        return Separation(warp(costs - deviations(y, *costs.shape)), 0.0, Quality.EXACT)
+        return Separation(warp(self.costs(w, x) - deviations(y)), 0.0, Quality.EXACT)
 
     def costs(self, w: Floats, x: Pair) -> Floats:
         """The squared distances of all pairs of samples, (T1, T2)."""
-        B = smat(w) if self.metric == "full" else np.diag(w)
-        values, vectors = np.linalg.eigh(B)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        a, b = (part @ root for part in x)
-        squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2.0 * a @ b.T
-        return np.maximum(squares, 0.0)
+        L = metric_factor(self.weight_space().to_metric(w))
+        return cdist(x[0] @ L, x[1] @ L, "sqeuclidean")
 
 
-def check_pair(x: Pair, y: Ints, n_features: int | None) -> None:
-    """Refuse what is no pair of recordings with these features, or no path, nor anchors on one."""
-    shapes = [np.shape(part) for part in x] if isinstance(x, tuple | list) else []
-    if len(shapes) != 2 or any(len(s) != 2 or s[1] != n_features or s[0] < 1 for s in shapes):
-        raise DataError(
-            f"a sample is two arrays, (T1, {n_features}) and (T2, {n_features}), got "
-            f"shapes {shapes}"
-        )
-    last = shapes[0][0] - 1, shapes[1][0] - 1
-    y = np.asarray(y)
-    is_path = y.ndim == 2 and y.shape[1:] == (2,) and len(y) and y.dtype.kind in "iu"
-    steps = np.diff(y.astype(np.int64), axis=0) if is_path else np.zeros((1, 2))
-    is_path = is_path and not y[0].any() and tuple(y[-1]) == last and (steps >= 0).all()
-    if not (is_path and steps.any(axis=1).all()):
-        raise DataError(
-            f"a path goes from (0, 0) to {last}, never back; cells may be left out of it"
-        )
+def pruned(
+    problem: Alignment,
+    w: Floats,
+    xs: Sequence[Pair],
+    ys: Sequence[Ints],
+    distance: Callable[[Ints, Ints], float],
+) -> Floats:
+    """The weight without its light directions, by the share whose paths are least away from ``ys``.
+
+    The convex bound leaves small weights on what does not follow the event.
+    """
+    space = problem.weight_space()
+    factors = [metric_factor(space.to_metric(w), share) for share in SHARES]
+    weights = [space.from_metric(L @ L.T) for L in factors]
+    pairs = list(zip(xs, ys, strict=True))
+    away = [sum(distance(y, problem.predict(v, x)) for x, y in pairs) for v in weights]
+    return weights[int(np.argmin(away))]
+
+
+def is_way(y: Ints, last: tuple[int, int]) -> bool:
+    """Whether cells go from the first to the last one, and never back."""
+    if y.ndim != 2 or y.shape[1:] != (2,) or not len(y) or y.dtype.kind not in "iu":
+        return False
+    steps = np.diff(y.astype(np.int64), axis=0)
+    onwards = (steps >= 0).all() and steps.any(axis=1).all()
+    return bool(not y[0].any() and tuple(y[-1]) == last and onwards)

@@ -19,7 +19,7 @@ import numpy as np
 
 from structsvm import StructuredSVM
 from structsvm.io import read_recordings
-from structsvm_alignment import Alignment, warp
+from structsvm_alignment import Alignment, pruned, warp
 
 
 def smooth(rng, T, P, width):
@@ -98,8 +98,11 @@ def compared(seed, n_pairs, is_mixed, n_tested=30):
         started = time.process_time()
         svm = StructuredSVM(Alignment(metric=metric), lam=1e-3).fit(*known)
         found[f"seconds, {metric}"] = time.process_time() - started
-        guesses = zip(new[1], svm.predict(new[0]), strict=True)
-        found[metric] = np.mean([distance(truth, guess) for truth, guess in guesses])
+        w = svm.solution_.w
+        found[metric] = deviation(svm.problem_, w, *new)
+        found[f"{metric}, pruned"] = deviation(
+            svm.problem_, pruned(svm.problem_, w, *known, distance), *new
+        )
     return found
 
 
@@ -136,15 +139,15 @@ def group(recording):
     return recording.name.split("_")[0]
 
 
+def off(y, path):
+    """How far aligned changes are off, in samples, where the label has anchors."""
+    rows = np.bincount(path[:, 0])
+    place = np.bincount(path[:, 0], path[:, 1]) / rows
+    return np.abs(place[y[1:-1, 0]] - y[1:-1, 1]).mean()
+
+
 def missed(problem, w, xs, ys):
-    """How far aligned changes are off, in samples."""
-    away = []
-    for x, y in zip(xs, ys, strict=True):
-        path = problem.predict(w, x)
-        rows = np.bincount(path[:, 0])
-        place = np.bincount(path[:, 0], path[:, 1]) / rows
-        away.append(np.abs(place[y[1:-1, 0]] - y[1:-1, 1]).mean())
-    return np.mean(away)
+    return np.mean([off(y, problem.predict(w, x)) for x, y in zip(xs, ys, strict=True)])
 
 
 def of_recordings(folder):
@@ -158,15 +161,18 @@ def of_recordings(folder):
     plain, scaled, ys = paired(rng, [one for one in every if group(one) not in known], 60)
     P = plain[0][0].shape[1]
     single = Alignment(P, "diagonal")
-    off = [missed(single, np.ones(P), xs, ys) for xs in (plain, scaled)]
-    print(f"{len(every)} recordings, plain {off[0]:.2f}, standardised {off[1]:.2f}", flush=True)
+    away = [missed(single, np.ones(P), xs, ys) for xs in (plain, scaled)]
+    print(f"{len(every)} recordings, plain {away[0]:.2f}, standardised {away[1]:.2f}", flush=True)
     for n in (5, 20, 60):
         _, xs, anchors = paired(rng, [one for one in every if group(one) in known], n)
         w = tuned(single, xs, anchors, (0, 0.1, 0.3, 3.0, 10.0), missed, 1)
         found = {"tuned": missed(single, w, scaled, ys)}
         for metric, lam in (("diagonal", 1e-3), ("diagonal", 1e-2), ("full", 1e-2)):
             svm = StructuredSVM(Alignment(metric=metric), lam=lam).fit(xs, anchors)
-            found[f"{metric} {lam:g}"] = missed(svm.problem_, svm.solution_.w, scaled, ys)
+            w = svm.solution_.w
+            found[f"{metric} {lam:g}"] = missed(svm.problem_, w, scaled, ys)
+            w = pruned(svm.problem_, w, xs, anchors, off)
+            found[f"{metric} {lam:g}, pruned"] = missed(svm.problem_, w, scaled, ys)
         words = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
         print(f"{n} pairs with anchors: {words}", flush=True)
 

@@ -8,21 +8,19 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def deviations(y: Ints, rows: int, columns: int) -> Floats:
+def deviations(y: Ints) -> Floats:
     """How far each cell is from a path: the mean of that in its row and in its column."""
-    across = _outside(y[:, 0], y[:, 1], rows, columns)
-    along = _outside(y[:, 1], y[:, 0], columns, rows).T
-    return (across + along) / 2.0
+    rows, columns = y.T
+    return (_outside(rows, columns) + _outside(columns, rows).T) / 2.0
 
 
-def _outside(lines: Ints, places: Ints, n_lines: int, n_places: int) -> Ints:
+def _outside(lines: Ints, places: Ints) -> Ints:
     """How far each place of a line is from the places that the path has there."""
-    low = np.full(n_lines, n_places)
-    high = np.full(n_lines, -1)
-    np.minimum.at(low, lines, places)
-    np.maximum.at(high, lines, places)
-    every = np.arange(n_places)
-    return np.maximum(np.maximum(low[:, None] - every, every - high[:, None]), 0)
+    each = np.arange(lines[-1] + 1)
+    low = places[np.searchsorted(lines, each)]
+    high = places[np.searchsorted(lines, each, "right") - 1]
+    at = np.arange(places[-1] + 1)
+    return np.maximum(np.maximum(low[:, None] - at, at - high[:, None]), 0)
 
 
 @njit(cache=True)
@@ -35,18 +33,12 @@ def warp(costs: Floats) -> Ints:
         for j in range(columns):
             before = min(total[i, j], total[i, j + 1], total[i + 1, j])
             total[i + 1, j + 1] = costs[i, j] + before
-    path = np.empty((rows + columns, 2), dtype=np.int64)
+    path = [(rows - 1, columns - 1)]
     i = rows
     j = columns
-    length = 0
-    while i > 0 and j > 0:
-        path[length, 0] = i - 1
-        path[length, 1] = j - 1
-        length += 1
-        diagonal = total[i - 1, j - 1]
-        is_diagonal = diagonal <= total[i - 1, j] and diagonal <= total[i, j - 1]
-        is_up = is_diagonal or total[i - 1, j] <= total[i, j - 1]
-        is_left = is_diagonal or not is_up
-        i -= is_up
-        j -= is_left
-    return path[:length][::-1].copy()
+    while i + j > 2:
+        step = np.array([total[i - 1, j - 1], total[i - 1, j], total[i, j - 1]]).argmin()
+        i -= step != 2
+        j -= step != 1
+        path.append((i - 1, j - 1))
+    return np.array(path[::-1])

@@ -27,12 +27,14 @@ const nShown = () => (byId("picture").clientWidth > 760 ? 8 : 4);
 export function draw(isNew) {
   const r = recording(), [from, to] = page.window;
   if (isNew) shown = { traces: [], of: page.current };
-  drawPicture();
   const bins = Math.max(Math.round(byId("picture").clientWidth), 300);
   const wanted = [page.current, Math.max(Math.floor(from) - 1, 0), Math.min(Math.ceil(to) + 1, r.T), page.first, nShown(), bins].join();
+  if (isNew || shown.wanted === wanted) drawPicture();
   if (shown.wanted === wanted) return;
   shown.wanted = wanted;
+  const meanwhile = setTimeout(drawPicture, 50);  // what is there, if the traces are late: else it is drawn once
   traces(wanted, (drawn, which) => {
+    clearTimeout(meanwhile);
     if (which.split(",", 1)[0] !== String(page.current)) return;
     shown.traces = drawn;
     drawPicture();
