@@ -161,7 +161,8 @@ def test_what_is_no_pair_is_refused(x, y):
     with pytest.raises(DataError, match="is two arrays") as refused:
         svm.fit([good, x], [path, np.array(y)])
     assert "instance 1" in said(refused.value)
-    svm.fit([good], [path])
+    xs, ys = drawn(np.random.default_rng(0), 2, False)
+    svm.fit([(a[:, :2], b[:, :2]) for a, b in xs], ys)
     with pytest.raises(DataError, match="is two arrays") as refused:
         svm.predict([good, x])
     assert "instance 1" in said(refused.value)
