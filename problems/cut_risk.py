@@ -106,9 +106,7 @@ class TangentModel(Problem):
     risk: CutRisk
     w: Floats
 
-    @property
-    def signed_losses(self) -> bool:
-        return True
+    signed_losses = True
 
     def weight_space(self) -> WeightSpace:
         return self.risk.space

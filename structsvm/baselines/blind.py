@@ -98,10 +98,7 @@ class EqualSegments(BlindLearner):
 
     problem: PartitionProblem | str | None = None
 
-    @property
-    def called(self) -> str:
-        """What sentences call the method."""
-        return "segments of equal length"
+    called = "segments of equal length"
 
     def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         truths = [part.truth for part in known]
@@ -156,10 +153,7 @@ class FixedTimes(BlindLearner):
 
     problem: PartitionProblem | str | None = None
 
-    @property
-    def called(self) -> str:
-        """What sentences call the method."""
-        return "the times of the training labels"
+    called = "the times of the training labels"
 
     def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         whole = [part for part in known if part.truth.n_samples == lengths[part.recording]]
@@ -265,10 +259,7 @@ class OnePart(Learner):
     name: Any = None
     problem: PartitionProblem | str | None = None
 
-    @property
-    def called(self) -> str:
-        """What sentences call the method."""
-        return "one single part"
+    called = "one single part"
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         self.classes_ = None if self.name is None else np.array([self.name])

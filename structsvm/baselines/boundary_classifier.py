@@ -84,10 +84,7 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
 
     problem: PartitionProblem | str | None = None
 
-    @property
-    def called(self) -> str:
-        """What sentences call the method."""
-        return "the boundary classifier"
+    called = "the boundary classifier"
 
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
         recipe = self._recipe()

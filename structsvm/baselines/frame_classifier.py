@@ -94,10 +94,7 @@ class FrameClassifier(FrameLearner):
     random_state: int | None = 0
     problem: PartitionProblem | str | None = None
 
-    @property
-    def called(self) -> str:
-        """What sentences call the method."""
-        return "the frame classifier"
+    called = "the frame classifier"
 
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
         prices = np.asarray(CHANGE_PRICES if self.prices is None else self.prices, float)

@@ -73,10 +73,7 @@ class RowClassifier(Learner):
 
     problem: PartitionProblem | str | None = "clustering"
 
-    @property
-    def called(self) -> str:
-        """What sentences call the method."""
-        return "the classifier of rows"
+    called = "the classifier of rows"
 
     def suits(self, problem: PartitionProblem) -> bool:
         """It is for tables."""
@@ -180,10 +177,7 @@ class RegionClassifier(Learner):
     image: GraphOfImage | None = None
     problem: PartitionProblem | str | None = "normalized-cut"
 
-    @property
-    def called(self) -> str:
-        """What sentences call the method."""
-        return "the classifier of regions"
+    called = "the classifier of regions"
 
     def suits(self, problem: PartitionProblem) -> bool:
         """It is for graphs and images."""

@@ -84,10 +84,7 @@ class StateDecoder(FrameLearner):
     random_state: int | None = 0
     problem: PartitionProblem | str | None = None
 
-    @property
-    def is_learned(self) -> bool:
-        """A structured SVM learns the weights of the decoder."""
-        return True
+    is_learned = True
 
     def _check(self, how: How) -> None:
         super()._check(how)

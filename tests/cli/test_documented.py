@@ -122,7 +122,7 @@ def test_examples_run(place, monkeypatch, capsys, line):
         (place / name).unlink(missing_ok=True)
     if words[1] == "label" or "--label" in words:  # the page would be answered until Ctrl-C
         monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
-    few = {"try": ["--minutes", "0.05"], "demo": ["--recordings", "2"]}.get(words[1], [])
+    few = {"try": ["--minutes", "0.02"], "demo": ["--recordings", "2"]}.get(words[1], [])
     assert main([*words[1:], *few]) == 0
     assert "Traceback" not in capsys.readouterr().err
 

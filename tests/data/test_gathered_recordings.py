@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from functools import cache
 
 import numpy as np
 import pytest
@@ -55,21 +56,32 @@ def read_later(ys=NAMES, groups=None, held=XS):
     return read_training(MetricLearner(), OnDemand(held), ys, groups=groups)
 
 
+@cache
+def of_arrays(features):
+    """What all backends have to learn."""
+    return learner_of(FEATURES[features]).fit(XS, NAMES, groups=PEOPLE)
+
+
 @pytest.mark.parametrize("name", ["serial", "dask"])
-@pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
+@pytest.mark.parametrize("features", FEATURES)
 def test_the_bits_are_those_of_arrays_in_memory(name, features, backend):
-    expected = learner_of(features).fit(XS, NAMES, groups=PEOPLE)
-    learner = learner_of(features, backend=backend(name))
+    expected = of_arrays(features)
+    learner = learner_of(FEATURES[features], backend=backend(name))
     learner.fit(OnDemand(XS), NAMES, groups=PEOPLE)
     assert same_bits(learner, expected)
     assert learner.predict_breakpoints(OnDemand(XS)) == expected.predict_breakpoints(XS)
     assert learner.metric_feature_names_ == expected.metric_feature_names_
 
 
+@pytest.fixture(scope="module")
+def with_baselines():
+    return learner_of(None).fit(XS, NAMES, groups=PEOPLE, baselines="quick")
+
+
 @pytest.mark.filterwarnings("ignore:the model was learned from 6 of these")
 @pytest.mark.parametrize("name", ["serial", "dask"])
-def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend):
-    expected = learner_of(None).fit(XS, NAMES, groups=PEOPLE, baselines="quick")
+def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend, with_baselines):
+    expected = with_baselines
     learner = learner_of(None, backend=backend(name))
     learner.fit(OnDemand(XS), NAMES, groups=PEOPLE, baselines="quick")
     found = [name for name, one in learner.baselines_.items() if one.sees is None]

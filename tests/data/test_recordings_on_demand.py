@@ -3,6 +3,7 @@
 import os
 import pickle
 import shutil
+from functools import cache
 
 import h5py
 import numpy as np
@@ -40,37 +41,47 @@ BACKENDS = ["serial", "processes", "dask"]
 
 @pytest.fixture(scope="module")
 def in_memory():
-    return MetricLearner(metric="diagonal").fit(XS, YS)
+    return of_arrays("diagonal", "full")
+
+
+SETTINGS = {
+    "diagonal": {"metric": "diagonal"},
+    "full": {"metric": "full", "standardize": "training", "whiten": 0.3},
+    "features": {"metric": "diagonal", "features": Chain(Lags((-1, 0)), MovingStatistics((5,)))},
+    "moments": {"metric": "diagonal", "features": HermiteMoments(2)},
+    "partial": {"metric": "diagonal", "standardize": "training"},
+}
+STRETCHES = [np.where(np.arange(y.size) % 97 < 60, y, -1) for y in YS]
+LABELS_OF = {
+    "full": YS,
+    "stretches": STRETCHES,
+    "regions": [PartialLabels(regions=[(0, 50, 1)]), *YS[1:3], *STRETCHES[3:]],
+}
+
+
+@cache
+def of_arrays(settings, labels):
+    """What all backends have to learn."""
+    return MetricLearner(**SETTINGS[settings]).fit(XS, LABELS_OF[labels])
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@cases(
-    {"metric": "diagonal"},
-    {"metric": "full", "standardize": "training", "whiten": 0.3},
-    {"metric": "diagonal", "features": Chain(Lags((-1, 0)), MovingStatistics((5,)))},
-    {"metric": "diagonal", "features": HermiteMoments(2)},
-    ids=["diagonal", "full", "features", "moments"],
-)
+@pytest.mark.parametrize("settings", ["diagonal", "full", "features", "moments"])
 def test_the_bits_are_those_of_arrays_in_memory(name, backend, settings):
-    expected = MetricLearner(**settings).fit(XS, YS)
-    learner = MetricLearner(**settings, backend=backend(name)).fit(OnDemand(XS), YS)
+    expected = of_arrays(settings, "full")
+    learner = MetricLearner(**SETTINGS[settings], backend=backend(name)).fit(OnDemand(XS), YS)
     assert same_bits(learner, expected)
     for mine, theirs in zip(learner.predict(OnDemand(XS)), expected.predict(XS), strict=True):
         assert np.array_equal(mine, theirs)
 
 
-STRETCHES = [np.where(np.arange(y.size) % 97 < 60, y, -1) for y in YS]
-REGIONS = [PartialLabels(regions=[(0, 50, 1)]), *YS[1:3], *STRETCHES[3:]]
-
-
 @pytest.mark.parametrize("name", BACKENDS)
-@pytest.mark.parametrize("ys", [STRETCHES, REGIONS], ids=["stretches", "regions"])
-def test_partial_labels_have_the_bits_of_arrays_in_memory(name, ys, backend):
+@pytest.mark.parametrize("labels", ["stretches", "regions"])
+def test_partial_labels_have_the_bits_of_arrays_in_memory(name, labels, backend):
     """Stretches are learned from, and labels completed, by the workers that read the recordings."""
-    settings = {"metric": "diagonal", "standardize": "training"}
-    expected = MetricLearner(**settings).fit(XS, ys)
-    learner = MetricLearner(**settings, backend=backend(name)).fit(OnDemand(XS), ys)
-    assert same_bits(learner, expected)
+    learner = MetricLearner(**SETTINGS["partial"], backend=backend(name))
+    learner.fit(OnDemand(XS), LABELS_OF[labels])
+    assert same_bits(learner, of_arrays("partial", labels))
 
 
 @pytest.mark.parametrize("known", [1.0, 0.7], ids=["labelled", "labelled in part"])
