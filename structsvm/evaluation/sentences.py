@@ -26,6 +26,7 @@ IN_SENTENCES = {
     "states-quick": "a quick segmenter of states",
     "statistics-olda": "OLDA of lags and moving statistics",
     "lags-olda": "OLDA of lags",
+    "statistics-centred": "a metric learned from OLDA of lags and moving statistics",
     "diagonal-quick": "a diagonal metric that is learned in some seconds",
     "frame-lda": "a frame classifier (LDA)",
     "lda-classifier": "a classifier of rows (LDA)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from structsvm.data.instance import sum_arrays
 from structsvm.errors import LearningError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import within_whitening
+from structsvm.partitions.learning import Whitening, within_whitening
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.training_instance import Examples, Instances, Truths
@@ -21,6 +22,9 @@ from structsvm.support.values import Floats, refuse_unlisted
 from structsvm.weights import metric_factor
 
 __all__ = ["NAMES", "fit"]
+
+LEADING = 32
+"""Directions of OLDA that a metric is learned in."""
 
 
 def fit(
@@ -110,6 +114,18 @@ def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
     between = sum_arrays("measuring the samples", _of_changes, *labelled)
     between /= data.weights @ [instance.n_samples for instance in data.instances]
     return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))
+
+
+def leading_olda(data: Examples) -> Floats:
+    """The directions in which OLDA weighs most, each in the unit of its weight."""
+    return _olda(data)[:, :LEADING]
+
+
+def whitening_of(whiten: Any) -> Whitening | None:
+    """What is made of the features first: "olda", a shrinkage of RCA, or None for nothing."""
+    if whiten is None:
+        return None
+    return leading_olda if whiten == "olda" else partial(within_whitening, shrinkage=float(whiten))
 
 
 def _of_changes(X: Floats, M: EquivalenceMatrix) -> Floats:

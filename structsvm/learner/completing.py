@@ -36,7 +36,7 @@ from structsvm.learner.truths import check_truths
 from structsvm.parallel.by_name import spread
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import LearningUnits, learning_units, within_whitening
+from structsvm.partitions.learning import LearningUnits, learning_units
 from structsvm.partitions.metric import (
     Calibration,
     Metric,
@@ -161,7 +161,7 @@ def _learn_completing(
         return _without_completing(safeguarded, data, why)
     untrained = untrained_known(data)[1]
     units = _units(settings, data, untrained) if alone is None else alone.units
-    objective = data.problem.objective(settings.metric, data.n_features)
+    objective = data.problem.objective(settings.metric, units.width(data.n_features))
     w = objective.weight_space().identity() if alone is None else alone.solution.w
     seen = data.made_by(units)
     completed = complete_in_rounds(settings, objective, seen, w, how.max_rounds, callback)
@@ -296,8 +296,8 @@ def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> Learning
     if not problem.traits.convex:
         return learning_units(problem, Examples(data.instances, (), data.weights), untrained, None)
     whitening, unit, seen = None, None, data
-    if settings.shrinkage is not None and len(parts):
-        whitening = within_whitening(parts.examples, settings.shrinkage)
+    if settings.whiten is not None and len(parts):
+        whitening = settings.whiten(parts.examples)
         seen = data.made_by(LearningUnits(whitening))
     if len(parts) and not problem.traits.contiguous:
         unit = problem.unit(seen.parts.examples)

@@ -27,13 +27,13 @@ from structsvm.errors import (
     wording,
 )
 from structsvm.features import RecordingTransformer
-from structsvm.learner.closed_forms import SHRUNK, refuse_metric, tuned
+from structsvm.learner.closed_forms import SHRUNK, refuse_metric, tuned, whitening_of
 from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.base import Backend
 from structsvm.parallel.by_name import backend_from
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import LearningUnits, learning_units
+from structsvm.partitions.learning import LearningUnits, Whitening, learning_units
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.objective import Objective
 from structsvm.partitions.problem import PartitionProblem
@@ -72,7 +72,9 @@ class Settings:
     features: RecordingTransformer | None
     standardize: str | None
     shrinkage: float | None
-    """Shrinkage of the whitening; None for no whitening."""
+    """Of the covariance in a closed form; None for that of the form."""
+    whiten: Whitening | None
+    """Makes the features that learning sees; None for those that it is given."""
     solver: Solver
     constraints: Callable[[Any], list[Any]] | None
     backend: Backend
@@ -102,7 +104,11 @@ class Settings:
         if whiten == "auto":
             whiten = traits.shrinkage if metric == "full" and closed_form is None else None
         fits = whiten is None or (is_number(whiten) and 0 <= whiten <= 1)
-        refuse_unless(fits, "whiten", "'auto', None or a shrinkage in [0, 1]", whiten)
+        is_olda = isinstance(whiten, str) and whiten == "olda" and closed_form is None
+        wanted = "'auto', 'olda' for a learned metric, None or a shrinkage in [0, 1]"
+        refuse_unless(fits or is_olda, "whiten", wanted, whiten)
+        if is_olda:
+            refuse_metric("olda", traits)
         if whiten is not None and metric == "diagonal":
             raise SettingsError(
                 "whitening mixes the features, and a diagonal metric weights each one alone: use "
@@ -121,7 +127,8 @@ class Settings:
             lam=float(lam),
             features=features,
             standardize=standardize,
-            shrinkage=None if whiten is None else float(whiten),
+            shrinkage=None if whiten is None or closed_form is None else float(whiten),
+            whiten=whitening_of(whiten) if closed_form is None else None,
             solver=solver_from(parameters["solver"], convex=traits.convex),
             constraints=parameters["constraints"],
             backend=backend_from(parameters["backend"], parameters["n_jobs"]),
@@ -216,8 +223,8 @@ class FitState:
         refuse_gaps(settings, data)
         if untrained is None:
             untrained = untrained_of(data)[1]
-        units = learning_units(problem, examples, untrained, settings.shrinkage)
-        objective = problem.objective(settings.metric, data.n_features)
+        units = learning_units(problem, examples, untrained, settings.whiten)
+        objective = problem.objective(settings.metric, units.width(data.n_features))
         omega = objective.regularizer(settings.regularizer, settings.lam)
         scaled = replace(examples, instances=apply_to_instances(data.instances, units))
         risk = objective.risk(scaled, omega, settings.constraints)

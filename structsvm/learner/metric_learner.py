@@ -80,12 +80,13 @@ class MetricLearner(Learner):
         the training set, which suits tables of other clusters. "auto" is the default of the
         problem, and None for features whose scale matters
         (:attr:`structsvm.features.RecordingTransformer.scaled`).
-    whiten : "auto", float in [0, 1] or None
+    whiten : "auto", "olda", float in [0, 1] or None
         Whiten the features within the true clusters before a full metric is learned, their
-        covariance shrunk by this share towards a multiple of the identity. "auto" is 0.5 for
-        clustering and else None. ``metric_`` includes the whitening; regularizer and constraints
-        apply to the metric of the whitened features. Of "rca", "lda" and "olda" it is the shrinkage
-        of the covariance, 0.5 by default and 0.001 for "lda".
+        covariance shrunk by this share towards a multiple of the identity. "olda" learns in the 32
+        directions that OLDA weighs most, so that ``SquaredNorm(center=1)`` shrinks to OLDA. "auto"
+        is 0.5 for clustering and else None. ``metric_`` includes the whitening; regularizer and
+        constraints apply to the metric of the whitened features. Of "rca", "lda" and "olda" it is
+        the shrinkage of the covariance, 0.5 by default and 0.001 for "lda".
     solver : str or Solver
         A name, "auto", or a solver of :mod:`structsvm.solvers` such as
         ``CuttingPlane(Stopping(tol=1e-3), slack="one")``.
@@ -116,7 +117,7 @@ class MetricLearner(Learner):
         best price) and those that ``fit(..., baselines=)`` asked for.
     alternated_ : Alternated or None
         With partial labels, the completed labels and the rounds of completion; not stored.
-    whitening_ : array of shape (P, P), or None
+    whitening_ : array of shape (P, r), or None
         The matrix by which the standardised features were multiplied before learning.
     question_ : {"rows", "clusters", "tables"} or None
         For tables, what the settings were chosen for: further rows of known clusters (the default),

@@ -14,6 +14,10 @@ from structsvm.learner.learner import Learner
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import Method
 from structsvm.learner.steps import refuse_unsuited
+from structsvm.regularizers import SquaredNorm
+
+CENTRED = SquaredNorm(center=1)
+"""Shrinks to where learning starts: the features as they are, or as they are whitened."""
 
 
 def candidates_among(

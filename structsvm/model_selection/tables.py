@@ -15,11 +15,8 @@ from structsvm.features.wrapped import Rows
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import Method
 from structsvm.learner.training_set import CLUSTERS, ROWS
+from structsvm.model_selection.candidates import CENTRED
 from structsvm.model_selection.named import learner_named
-from structsvm.regularizers import SquaredNorm
-
-CENTRED = SquaredNorm(center=1)
-"""Shrinks to where learning starts: the features as they are, or as they are whitened."""
 
 PARTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("rca", "rca", {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,21 +17,28 @@ from structsvm.partitions.training_instance import Examples
 from structsvm.support.contract import asked
 from structsvm.support.values import Floats
 
+Whitening = Callable[[Examples], Floats]
+"""Makes of labelled instances the matrix, (P, r), by which learning multiplies their features."""
+
 
 @dataclass(frozen=True, eq=False)
 class LearningUnits:
     """The features learning sees: whitened perhaps, in units in which ``B = I`` is sensible."""
 
     whitening: Floats | None
-    """(P, P); None for none."""
+    """(P, r); None for none."""
     unit: float = 1.0
     """The penalty that goes with the identity; 1 as long as it is not known."""
 
     def __call__(self, X: Floats) -> Floats:
-        """The features of a standardised instance that learning sees, (T, P)."""
+        """The features of a standardised instance that learning sees, (T, r)."""
         if self.whitening is not None:
             X = X @ self.whitening
         return np.asarray(X / np.sqrt(self.unit))
+
+    def width(self, P: int) -> int:
+        """The number of features that learning sees, of P."""
+        return P if self.whitening is None else self.whitening.shape[1]
 
     def restore(self, factor: Floats) -> Floats:
         """A factor of a metric of these features, as one of the standardised features."""
@@ -38,9 +46,9 @@ class LearningUnits:
 
 
 def learning_units(
-    problem: Family, data: Examples, untrained: Metric, shrinkage: float | None
+    problem: Family, data: Examples, untrained: Metric, whiten: Whitening | None
 ) -> LearningUnits:
-    """The features that learning sees: whitened with a ``shrinkage`` perhaps, and scaled.
+    """The features that learning sees: whitened perhaps, and scaled.
 
     Where the untrained metric, which has its calibrated price, is not the identity, they are those
     of that metric.
@@ -48,12 +56,12 @@ def learning_units(
     whitening = None
     if not np.array_equal(untrained.factor, np.eye(len(untrained.factor))):
         whitening = untrained.factor
-    elif shrinkage is not None:
-        whitening = within_whitening(data, shrinkage)
+    elif whiten is not None:
+        whitening = whiten(data)
         data = replace(data, instances=apply_to_instances(data.instances, LearningUnits(whitening)))
     unit = problem.unit(data)
     if unit is None and whitening is not None:
-        unit = problem.calibrate(np.eye(whitening.shape[0]), data).penalty
+        unit = problem.calibrate(np.eye(whitening.shape[1]), data).penalty
     if unit is None:
         assert untrained.price is not None
         unit = untrained.price

@@ -19,7 +19,9 @@ from structsvm import (
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Lags
 from structsvm.interop import risk_of
+from structsvm.learner.closed_forms import LEADING
 from structsvm.plotting import report_page
+from structsvm.regularizers import SquaredNorm
 from structsvm.status import Status
 
 XS, YS = changes(6)
@@ -113,3 +115,47 @@ def test_segments_of_equal_means_have_no_metric():
     X = np.array([[0.0], [2.0], [2.0], [0.0]])
     with pytest.raises(LearningError, match="the same means"):
         MetricLearner(metric="olda").fit([X, X], [[2, 4]] * 2)
+
+
+CENTRED = SquaredNorm(center=1)
+
+
+@pytest.mark.parametrize("features", [None, Lags((-1, 0, 1))])
+def test_what_is_shrunk_to_olda_most_is_olda(features):
+    strongly = MetricLearner(features=features, whiten="olda", regularizer=CENTRED, lam=1e6)
+    strongly.fit(XS, YS)
+    olda = MetricLearner(metric="olda", features=features).fit(XS, YS)
+    expected = olda.metric_.matrix * strongly.metric_.matrix.trace() / olda.metric_.matrix.trace()
+    np.testing.assert_allclose(strongly.metric_.matrix, expected, rtol=1e-3, atol=1e-3)
+    assert strongly.predict_breakpoints(XS) == olda.predict_breakpoints(XS)
+    assert strongly.solution_.gap <= 1e-2
+    assert strongly.is_learned
+
+
+@pytest.mark.parametrize("n_features", [40, 50])
+def test_of_many_features_a_metric_is_learned_in_the_leading_directions_of_olda(
+    n_features, tmp_path
+):
+    Xs, ys = changes(6, n_features=n_features)
+    learner = MetricLearner(whiten="olda", regularizer=CENTRED, lam=1.0).fit(Xs, ys)
+    assert learner.whitening_.shape == (n_features, LEADING)
+    assert learner.metric_.matrix.shape == (n_features, n_features)
+    assert np.linalg.matrix_rank(learner.metric_.matrix) <= LEADING
+    save(learner, tmp_path / "m.structsvm")
+    assert load(tmp_path / "m.structsvm").predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
+
+
+def test_labels_in_part_are_completed_in_these_directions():
+    partial = [*YS[:5], PartialLabels(regions=[(0, 60, 1)])]
+    learner = MetricLearner(whiten="olda", regularizer=CENTRED, lam=1.0).fit(XS, partial)
+    assert learner.whitening_.shape[0] == XS[0].shape[1]
+
+
+@cases(
+    ({"metric": "diagonal"}, ChangePoint(), "a diagonal metric weights each one alone"),
+    ({"metric": "rca"}, ChangePoint(), "'olda' for a learned metric"),
+    ({"metric": "full"}, Clustering(), "have no neighbours"),
+)
+def test_directions_of_olda_are_refused_where_there_are_none(settings, problem, message):
+    with pytest.raises(SettingsError, match=message):
+        MetricLearner(problem, whiten="olda", **settings).fit(XS, YS)

@@ -24,7 +24,7 @@ SCORED = ("scores-boundaries-diagonal", "scores-diagonal", *BOUNDARIES)
 CONTEXT = ("lags-diagonal", "lags-full")
 MOMENTS = "moments-diagonal"
 STATES = ("states", "states-quick")
-OLDA = ("statistics-olda", "lags-olda")
+OLDA = ("statistics-olda", "statistics-centred", "lags-olda")
 CLASSIFIERS = [
     *("equal-segments", "frame-lda", "frame-logistic"),
     *("boundary-logistic", "frame-boosting", "boundary-boosting"),
