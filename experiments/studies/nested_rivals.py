@@ -57,7 +57,8 @@ class Nested:
     """One set of recordings with one kind of labels, its outer folds kept one by one."""
 
     def __init__(self, name: str, labels: str, folder: Path) -> None:
-        recordings = [r for r in read_recordings(folder / name) if len(np.unique(r.y)) > 1]
+        files = sorted((folder / name).glob("*.npz"))
+        recordings = [r for r in read_recordings(files) if len(np.unique(r.y)) > 1]
         self.block = BLOCKS.get(name, 1)
         self.Xs = [_means(np.asarray(r.X), self.block) for r in recordings]
         self.ends = [labels_to_breakpoints(r.y) for r in recordings]
