@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from cases import cases
 
@@ -572,3 +573,24 @@ class TestLabels:
             labels_of(WALK, TIMES, tolerance=-1)
         with pytest.raises(DataError, match="2 samples but times of shape"):
             intervals_of(["a", "b"], TIMES)
+
+
+@pytest.mark.parametrize(
+    ("y", "times", "said"),
+    [
+        (["a", "b", "b"], [1.0, 1.0, 2.0], "samples of one time, 1"),
+        (["a", "a", "", "b"], [0.0, 1.0, 2.0, 2.0], "samples of one time, 2"),
+        (["a", None], np.array(["2024-03-01", "2024-03-01"], dtype="M8[s]"), "2024-03-01"),
+    ],
+)
+def test_no_stretch_begins_between_samples_of_one_time(y, times, said):
+    with pytest.raises(DataError, match=said):
+        intervals_of(y, np.asarray(times))
+    assert len(intervals_of(["a"] * len(y), np.asarray(times))) == 1
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, "", " ", pd.NA, pd.NaT, -1])
+def test_what_is_missing_is_in_no_stretch_whatever_stands_for_it(missing):
+    y = np.array([missing, missing, "a", "a", missing, "b", "b", missing], dtype=object)
+    found = [(one.start, one.end, one.label) for one in intervals_of(y, np.arange(8))]
+    assert found == [(2, 4, "a"), (5, 7, "b")]

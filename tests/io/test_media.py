@@ -10,6 +10,7 @@ from media_files import RATE, stripes, tone, write_media
 
 from structsvm.errors import DataError, DataWarning, MissingExtraError
 from structsvm.io import read_media, read_recordings
+from structsvm.io.folders import find_recordings
 from structsvm.io.media import PICTURE, SOUND, describe_picture, describe_sound
 
 PEAKS = """
@@ -190,3 +191,23 @@ def wave(hertz, n=16_000):
 
 def second(hertz):
     return describe_sound(wave(hertz).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sound"),
+    [
+        ("labels.csv", "recording,label,start,end\nann,a,0,1\nann,b,1,2\n", True),
+        ("labels/labels.tsv", "start\tend\tlabel\n0\t1\ta\n1\t2\tb\n", True),
+        ("changes.csv", "change\n1\n", True),
+        ("walk.csv", "x,label\n1,a\n2,b\n", False),  # a table of samples is a recording
+        ("labels.csv", "x,start,end,label\n1,0,1,a\n2,1,2,b\n", False),
+    ],
+)
+def test_labels_beside_sound_are_no_recordings(tmp_path, name, text, sound):
+    for who in ("ann", "ben"):
+        write_media(tmp_path / f"{who}.wav", tone(440, 2))
+    table = tmp_path / name
+    table.parent.mkdir(exist_ok=True)
+    table.write_text(text)
+    files, _ = find_recordings(tmp_path)
+    assert sorted(files.values()) == (["ann", "ben"] if sound else [table.stem])

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from label_kit import Asking, served
+from media_files import tone, write_media
 
 import structsvm
 from structsvm.cli import main
@@ -262,3 +263,19 @@ def test_a_folder_without_recordings_is_refused(tmp_path, capsys, there):
     assert "error: " in said
     assert "Traceback" not in said
     assert not (tmp_path / "empty" / "labels").exists()
+
+
+def test_sound_is_read_again_beside_the_labels_that_were_kept(tmp_path):
+    folder = tmp_path / "sound"
+    folder.mkdir()
+    for name in ("ann", "ben"):
+        write_media(folder / f"{name}.wav", tone(440, 6))
+    kept = [[0, 3, "low"], [3, 5, "high"]]
+    for known in ([], kept):
+        with served(folder) as server:
+            page = Asking(server.address)
+            news = page.open()[1]
+            assert [one["name"] for one in news["recordings"]] == ["ann", "ben"]
+            assert news["known"]["ann"] == known
+            assert page.post("change", labels={"ann": kept})[0] == 200
+            page.close()
