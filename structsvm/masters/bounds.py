@@ -6,8 +6,7 @@ Where no formula is known, from a dual point of a conic program that is checked,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -123,19 +122,14 @@ def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
     B, w, constraints = risk.space.variable()
     constraints = [*constraints, *risk.further_constraints(B)]
     objective = risk.regularizer.as_cvxpy(B, w, risk.space) + slope @ w
-    proved = _proof(cp.Problem(cp.Minimize(objective), constraints))
+    proved = proof_of(cp.Problem(cp.Minimize(objective), constraints))
     size = abs(offset) + abs(proved.bound)
     if risk.constraints is None:
         return offset + proved.bound - ROUNDING_OF_SUMS * size
     return offset + proved.bound - KEPT_WITHIN * (size + proved.weight)
 
 
-def dual_bound(problem: cp.Problem) -> float:
-    """A lower bound of the minimum, from a dual point that Clarabel proposes."""
-    return _proof(problem).bound
-
-
-def _proof(problem: cp.Problem) -> Proof:
+def proof_of(problem: cp.Problem) -> Proof:
     """What a dual point that Clarabel proposes proves, in the units of the problem."""
     import clarabel
     import cvxpy as cp
@@ -154,16 +148,3 @@ def _proof(problem: cp.Problem) -> Proof:
     x = np.asarray(answer.x)
     z = np.asarray(answer.z)
     return proof(scaled, x, z, units.box(box_of(program))).times(units.objective)
-
-
-def proved_bound(data: Mapping[str, Any], offset: float, y: Floats, z: Floats) -> float:
-    """A lower bound of a conic program in the form that Clarabel takes, from a proposed dual point.
-
-    What it rests on is in :mod:`structsvm.masters.conic_proof`.
-    """
-    program = ConicProgram.of(data, offset)
-    units = units_of(program)
-    z_of_units = z * units.rows / units.objective
-    box = units.box(box_of(program))
-    proved = proof(units.scaled(program), y / units.columns, z_of_units, box)
-    return proved.times(units.objective).bound

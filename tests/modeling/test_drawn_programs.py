@@ -7,11 +7,11 @@ from itertools import chain, combinations
 import cvxpy as cp
 import numpy as np
 import pytest
+from conic_bounds import dual_bound, proved_bound
 from drawn_programs import FINE, SHORT, outcomes
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import CertificateError
-from structsvm.masters.bounds import dual_bound, proved_bound
 from structsvm.masters.conic import ConicProgram, box_of
 from structsvm.modeling import OracleMax
 from structsvm.modeling.by_name import ByName

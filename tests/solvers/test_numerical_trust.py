@@ -5,6 +5,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+from conic_bounds import dual_bound, proved_bound
 from recording_cases import recordings_of_four_segments as recordings
 from sklearn.base import clone
 
@@ -21,7 +22,6 @@ from structsvm.data.instance import Instance
 from structsvm.errors import CertificateError, DataWarning, OracleError
 from structsvm.interop import risk_of
 from structsvm.masters.base import Master, MasterSolution
-from structsvm.masters.bounds import dual_bound, proved_bound
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions import Metric, TraceObjective
 from structsvm.regularizers import Custom
