@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 TOP = 10  # features that are printed; --json has all of them
 BAR = 24  # characters of the longest bar
-FIGURE_DPI = 150
 
 
 # ---- a model in words
