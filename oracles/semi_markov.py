@@ -9,7 +9,7 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.running_states import search_running
+from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.states import (
     ANYWHERE,
     NOWHERE,
@@ -67,7 +67,7 @@ def best_states(
         lengths = read_only(np.pad(lengths, ((0, 0), (0, more)), mode="edge"))
     ends = score.first, score.last
     if score.truth is None and boundaries is None and not K and T > LONG * lengths.shape[1]:
-        path = search_running(score.samples, lengths, score.changes, score.late, *ends)
+        path = _path_of_running(score)
     else:
         where = _places(boundaries, T)
         path = search_states(
@@ -81,6 +81,16 @@ def best_states(
             "are allowed: allow more of them, or ask for another number of segments"
         )
     return np.asarray(path)
+
+
+def _path_of_running(score: StateScore) -> Ints:
+    """The same by the search that takes samples as they come; -1 each if none are allowed."""
+    search = OnlineSearch.of_states(score)
+    search.push(np.array(score.samples))
+    segments = search.ended().segments()
+    starts = [start for start, _ in segments]
+    states = [state for _, state in segments] or [-1]
+    return np.repeat(states, np.diff([*(starts or [0]), len(score.samples)]))
 
 
 def best_together(

@@ -19,7 +19,7 @@ from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.every_price import loss_curve, price_path
 from structsvm.oracles._segments.every_segment import best_of_every_length
 from structsvm.oracles._segments.one_call import segment, segment_each
-from structsvm.oracles._segments.online import OnlineChanges
+from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.table import NO_TRUTH, SCORE_OVERHEAD, truth_of
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -109,8 +109,8 @@ class SequentialOracle(Oracle):
         losses[boundaries.knots] = np.maximum(before[-1] - (before + after[::-1]), 0.0)
         return losses[places]
 
-    def online(self, n_columns: int, price: float, max_candidates: int) -> OnlineChanges:
-        return OnlineChanges(n_columns, price, max_candidates)
+    def online(self, n_columns: int, price: float, max_candidates: int) -> OnlineSearch:
+        return OnlineSearch.of_changes(n_columns, price, max_candidates)
 
     def _maximize_alone(self, objective: TraceObjective, constraint: Constraint) -> Argmax:
         T = objective.n_samples

@@ -9,7 +9,8 @@ about it, and the delay is how many samples after the change it came.
 Beside them, if installed, a Bayesian online detector (package changepoint: normal samples of
 unknown mean and covariance, a change as often as in the labelled half), whose alarms are the most
 probable begin of the run and its probability, with a threshold from the labelled half; and the
-streaming form of ClaSP (claspy), of the first principal component, with its own threshold.
+streaming form of ClaSP (claspy), of the first principal component, with its own threshold and with
+the largest of six p values that keeps the rate in the labelled half.
 """
 
 from __future__ import annotations
@@ -41,8 +42,20 @@ SETS = ("har_spsw", "skab", "voices")
 ASKED = (50, 100, 200, 500, 1000)
 TOLERANCE = 5
 MAX_CANDIDATES = 256
+P_VALUES = (1e-2, 1e-4, 1e-7, 1e-12, 1e-20, 1e-50)
+"""Thresholds of ClaSP to choose from, the last of which is its own."""
+
 DIMENSIONS = 8
 """Principal components that the Bayesian detector sees."""
+
+
+REFUSED: Row = {
+    "asked: one in": 0,
+    "measured: one in": "refused",
+    "false": None,
+    "changes found": None,
+    "delay, median": None,
+}
 
 
 class Alarm(NamedTuple):
@@ -95,7 +108,7 @@ def of_stream(learner: Any, least: float, X: Floats) -> list[Alarm]:
     names = learner.classes_ if learner.model_.keeps_states else None
     tracker = ChangeTracker(search, TOLERANCE, least, names)
     told = []
-    for row in learner.model_.online_rows(learner.problem_, learner.inputs_.online(X))[:, None]:
+    for row in learner.model_.online_rows(learner.inputs_.online(X))[:, None]:
         told += [one for one in tracker.after(row) if one.seen and one.withdrawn is None]
     return [Alarm(one.place, max(one.seen, one.final or 0), one.margin or 0.0) for one in told]
 
@@ -111,9 +124,10 @@ def learned(make: Callable[[], Any], given: Labelled, which: Sequence[int]) -> d
     Xs, ys, groups = given.raw_at(which)
     learner = make().fit(Xs, ys, groups=groups)
     learner.margin_rates_ = margin_rates(learner, Xs, ys, groups=groups, tolerance=TOLERANCE)
-    heard = {}
+    heard: dict[int, Any] = {}
     for every in ASKED:
-        with suppress(SettingsError):  # fewer samples than that
+        heard[every] = None
+        with suppress(SettingsError):  # fewer samples than that, or hardly a change was found
             stream = learner.stream(tolerance=TOLERANCE, false_alarm_every=every)
             heard[every] = partial(of_stream, learner, stream.least)
     return heard
@@ -183,26 +197,34 @@ def calibrated(given: Labelled, which: Sequence[int]) -> dict[int, Any]:
     return {every: partial(at_threshold, heard, alarms.margin(every)) for every in rates}
 
 
-def clasp(given: Labelled, which: Sequence[int]) -> dict[int, Any]:
-    """ClaSP with its own threshold."""
+def clasp_alarms(transform: Callable[[Floats], Floats], threshold: float, X: Floats) -> list[Alarm]:
+    """What ClaSP says whose changes have this p value at most, from a tenth of the samples on."""
     from claspy.streaming.segmentation import StreamingClaSPSegmentation
 
-    Xs, _, _ = given.raw_at(which)
+    n = len(X)
+    warmup = min(n, max(50, n // 10))
+    stream = StreamingClaSPSegmentation(n, warmup, threshold=threshold, log_cps=True)
+    found = []
+    n_known = 0
+    for t, x in enumerate(transform(X)[:, 0]):
+        with suppress(ValueError, IndexError, OverflowError, AttributeError):  # too short for it
+            stream.update(x)
+        found += [Alarm(int(place), t + 1, 1.0) for place in stream.change_points[n_known:]]
+        n_known = len(stream.change_points)
+    return found
+
+
+def clasp(given: Labelled, which: Sequence[int]) -> dict[int, Any]:
+    """ClaSP with its own threshold, 0, and for each rate with the largest that keeps it."""
+    Xs, ys, _ = given.raw_at(which)
     transform = scaled(Xs, 1)
-
-    def heard(X: Floats) -> list[Alarm]:
-        n = len(X)
-        stream = StreamingClaSPSegmentation(n, min(n, max(50, n // 10)), log_cps=True, jump=1)
-        found = []
-        n_known = 0
-        for t, x in enumerate(transform(X)[:, 0]):
-            with suppress(ValueError, IndexError, OverflowError):  # of short recordings
-                stream.update(x)
-            found += [Alarm(int(place), t + 1, 1.0) for place in stream.change_points[n_known:]]
-            n_known = len(stream.change_points)
-        return found
-
-    return {0: heard}
+    heard: dict[int, Any] = {0: partial(clasp_alarms, transform, P_VALUES[-1])}
+    n_samples = sum(map(len, Xs))
+    for p_value in P_VALUES[::-1]:
+        at_value = partial(clasp_alarms, transform, p_value)
+        false = sum(judged(at_value(X), y)["false"] for X, y in zip(Xs, ys, strict=True))
+        heard |= {every: at_value for every in ASKED if false <= n_samples // every}
+    return heard
 
 
 # ---- the table
@@ -214,22 +236,29 @@ def measured(read: Callable[[], Labelled], make: Callable[..., dict[int, Any]]) 
     units = np.unique(given.groups, return_inverse=True)[1]
     half = np.random.default_rng(0).permutation(units.max() + 1)[units] % 2
     rows: dict[str, Any] = {}
+    refused: set[str] = set()
     for k in (0, 1):
         new, truths, _ = given.raw_at(np.flatnonzero(half == k).tolist())
         for every, heard in make(given, np.flatnonzero(half != k).tolist()).items():
+            if heard is None:
+                refused.add(str(every))
+                continue
             found = [judged(heard(X), y) for X, y in zip(new, truths, strict=True)]
             rows.setdefault(str(every), []).extend(found)
-    return rows
+    return rows | dict.fromkeys(sorted(refused, key=int))
 
 
 def rows_of(name: str, method: str, found: Mapping[str, Any]) -> list[Row]:
     rows: list[Row] = []
     for every, recordings in found.items():
+        if recordings is None:
+            rows.append({"set": name, "method": method, **REFUSED, "asked: one in": int(every)})
+            continue
         false = sum(one["false"] for one in recordings)
         samples = sum(one["samples"] for one in recordings)
         delays = [delay for one in recordings for delay in one["delays"]]
         right = [delay for delay in delays if delay is not None]
-        row: dict[str, Any] = {"set": name, "method": method}
+        row: dict[str, Any] = {"set": name, "method": method, **REFUSED}
         row["asked: one in"] = int(every) or "own threshold"
         row["measured: one in"] = round(samples / false) if false else f"none in {samples}"
         row["false"] = false

@@ -7,32 +7,22 @@ ended now, or if no segment had begun near a sample.
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
-from typing import Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from structsvm.data.missing import LARGEST_VALUE
 from structsvm.errors import OracleError
-from structsvm.oracles._segments.running_changes import RunningMeans, pass_changes
-from structsvm.oracles._segments.running_states import (
-    Running,
-    StateRules,
-    begun,
-    continued,
-    forget,
-    gains,
-    pass_states,
-)
-from structsvm.oracles._segments.tree import BEFORE, START, STATE, kept, path_to
+from structsvm.oracles._segments.running import BEFORE, Passed, Running, are_scores, forget
+from structsvm.oracles._segments.running_changes import pass_changes
+from structsvm.oracles._segments.running_states import StateRules, gains, pass_states
 from structsvm.oracles.state_score import StateScore
-from structsvm.support.contract import hook
-from structsvm.support.interrupts import uninterrupted
 from structsvm.support.values import (
     Floats,
     Ints,
-    all_within,
     is_number,
     is_whole,
     read_only,
@@ -42,8 +32,8 @@ from structsvm.support.values import (
 
 NOT_BARRED = (0, -1)
 
-REBASED = 2**16
-"""Samples after which sums are begun anew, so that they keep their digits however long it takes."""
+AT_ONCE = 4096
+"""Samples after which sums are begun anew, so that they keep their digits, and paths looked at."""
 
 LARGEST_COUNT = 2**20
 """Columns, and segments that may be running, for which there is memory."""
@@ -52,223 +42,73 @@ Segment = tuple[int, int]
 """Where a segment begins, and the number of its state; 0 where there are no states."""
 
 
-class OnlineSearch(ABC):
-    """The best segments of the samples so far."""
+@dataclass(eq=False)
+class OnlineSearch:
+    """The best segments of the samples so far, in the order in which they come."""
 
-    n_columns: int
-    n_samples = 0
-    n_thinned = 0
-    """How often segments were left out that might have been the best; 0 for an exact search."""
-    memory = 0
-    """Samples that matter for what begins now, about."""
+    step: Callable[..., Passed]
+    rules: tuple[Any, ...]
+    """What it goes by."""
+    running: Running
     tree: Ints
     n_rows: int
-    settled: list[Segment]
-    """Segments of every path that may still be the best, but for the last one of these."""
+    last: Floats
+    """What the last segment earns in each state, (C,)."""
+    rows: Floats
+    """The samples that are still needed, (m, columns)."""
+    whole: Floats
+    """What a segment earns that is a whole recording, shorter than any other, (C, n)."""
+    n_before: int = 0
+    """Samples before and after a boundary that matter where scores are late."""
+    n_after: int = 0
+    price: float = 1.0
+    """The unit of losses."""
+    memory: int = 0
+    """Samples that matter for what begins now, about."""
+    n_samples: int = 0
+    n_thinned: int = 0
+    """How often segments were left out that might have been the best; 0 for an exact search."""
+    first: int = 0
+    """Samples before the first of these rows."""
+    gone: float = 0.0
+    """What was taken from all scores."""
+    total: Any = 0.0
+    """The scores of all samples, as long as a whole recording of them may be one segment, (C,)."""
+    barred: tuple[int, int] = NOT_BARRED
+    newest: Segment = (-1, 0)
+    """The last segment of the best segmentation, which begins at -1 if none is allowed."""
 
-    @uninterrupted
-    def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
-        """Go on by samples, (n, C); no segment begins from ``barred[0]`` to ``barred[1]``.
+    @classmethod
+    def of_states(cls, score: StateScore, lengths: Floats | None = None) -> OnlineSearch:
+        """What :func:`best_states` finds in all samples, exactly; those of ``score`` are not read.
 
-        Minus infinity is what is forbidden to a state. The compiled searches read wherever they are
-        told to, so that samples and ranges are checked here, whoever made them.
+        ``lengths``, (C, n), are what a segment earns that is a whole recording, shorter than any
+        that ``score`` allows.
         """
-        try:
-            samples = read_only(np.array(rows, dtype=np.float64, order="C"))
-            first, last = map(int, barred)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise OracleError(f"a search goes on by samples and a range: {error}") from error
-        if samples.ndim != 2 or samples.shape[1] != self.n_columns:
-            raise OracleError(f"expected samples (n, {self.n_columns}), got {samples.shape}")
-        if not (all_within(samples, LARGEST_VALUE) or self._is_allowed(samples)):
-            raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
-        if len(samples):
-            self._push(samples, (max(first, -1), min(last, sys.maxsize)))
-
-    @hook
-    def _is_allowed(self, rows: Floats) -> bool:
-        """Whether samples are allowed although they hold more than numbers."""
-        return False
-
-    @abstractmethod
-    def _push(self, rows: Floats, barred: tuple[int, int]) -> None:
-        """Go on by samples that were checked."""
-
-    @abstractmethod
-    def ended(self) -> Self:
-        """The search of a recording that has no further samples."""
-
-    @abstractmethod
-    def loss(self) -> float:
-        """What the best segmentation so far costs, in the units of margins."""
-
-    @abstractmethod
-    def _last_row(self) -> int:
-        """The row of the last segment of the best segmentation; -1 if none is allowed."""
-
-    @abstractmethod
-    def _common(self) -> int:
-        """Forget what no path needs; the newest row that all paths have, or -1."""
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """The same search, which goes on alone."""
-
-    def segments(self) -> list[Segment]:
-        """Those of the best segmentation, in their order."""
-        return self.settled + self.unsettled()
-
-    def unsettled(self) -> list[Segment]:
-        """Those of them that were not put aside."""
-        whole = self._as_one()
-        return self._path_to(self._last_row()) if whole is None else [whole]
-
-    @hook
-    def _as_one(self) -> Segment | None:
-        """The recording as one segment, where that is allowed and no longer one would be."""
-        return None
-
-    def last(self) -> Segment | None:
-        """The last segment of the best segmentation, if any is allowed."""
-        row = self._last_row()
-        return None if row < 0 else self._segment(row)
-
-    @uninterrupted
-    def settle(self) -> int:
-        """Put aside what no further sample can change; where the last begins that is known to."""
-        common = self._common()
-        if common >= 0:
-            self.settled += self._path_to(common)[:-1]
-            self.tree[common, BEFORE] = -1
-            return int(self.tree[common, START])
-        return -1
-
-    def _path_to(self, row: int) -> list[Segment]:
-        return [self._segment(i) for i in path_to(self.tree, row)]
-
-    def _segment(self, row: int) -> Segment:
-        return int(self.tree[row, START]), int(self.tree[row, STATE])
-
-
-class OnlineStates(OnlineSearch):
-    """The best segments with states, exactly: what :func:`best_states` finds in all samples.
-
-    The samples of ``score`` are not looked at. ``lengths``, (C, L + 1), are what a segment earns
-    that is a whole recording, shorter than any that ``score`` allows.
-    """
-
-    def __init__(self, score: StateScore, lengths: Floats | None = None) -> None:
         if not isinstance(score, StateScore):
             raise OracleError(f"expected a StateScore, got {shown(score)}")
-        self.settled = []
         C, columns = score.lengths.shape
-        self.n_columns = C
-        self.score = score
-        self.whole = np.zeros((C, 0)) if lengths is None else lengths
-        self.rules = StateRules(
-            score.lengths, score.changes, score.late, *map(read_only, gains(score.lengths))
+        older, newer = map(read_only, gains(score.lengths))
+        return cls(
+            pass_states,
+            StateRules(score.lengths, score.changes, score.late, older, newer, score.last),
+            *Running.of(score.first, columns + 1),
+            last=score.last,
+            rows=np.empty((0, C)),
+            whole=np.zeros((C, 0)) if lengths is None else lengths,
+            n_before=max(0, -int(score.late.min(initial=0))),
+            n_after=max(0, int(score.late.max(initial=0))),
+            memory=columns,
+            total=score.first,
         )
-        self.running, self.tree, self.n_rows = begun(score.first, columns - 1)
-        self.closed = np.full(C, -np.inf)
-        self.behind = np.full(C, -1)
-        self.memory = columns
-        self.before = max(0, -int(score.late.min(initial=0)))
-        self.after = max(0, int(score.late.max(initial=0)))
-        """Samples before and after a boundary that matter where scores are late."""
-        self.rows = read_only(np.empty((0, C)))
-        self.totals = np.zeros((C, 1))
-        self.first = 0
-        """Samples before the first of these rows."""
-        self.barred = NOT_BARRED
-        self.based = 0
-        """Samples when the totals were begun anew."""
-        self.gone = 0.0
-        """What was taken from all sums."""
 
-    def _is_allowed(self, rows: Floats) -> bool:
-        return all_within(np.where(np.isneginf(rows), 0.0, rows), LARGEST_VALUE)
+    @classmethod
+    def of_changes(cls, n_columns: int, price: float, max_candidates: int = 256) -> OnlineSearch:
+        """The best segmentation at a price of a segment, of samples in the metric, (n, r).
 
-    def _push(self, rows: Floats, barred: tuple[int, int]) -> None:
-        self.rows = read_only(np.concatenate([self.rows, rows])) if len(self.rows) else rows
-        self.totals = continued(self.totals, rows)
-        self.barred = barred
-        self._go_on(self.first + len(self.rows) - self.after)
-        gone = max(self.n_samples - self.before - self.first, 0)
-        self.rows = self.rows[gone:]
-        self.totals = self.totals[:, gone:].copy()
-        self.first += gone
-        if self.n_samples - self.based >= REBASED:
-            self._rebase()
-
-    def _go_on(self, n_samples: int) -> None:
-        """Decode further, up to so many of the samples that are there."""
-        if n_samples <= self.n_samples:
-            return
-        span = self.first, self.n_samples - self.first, n_samples - self.first
-        self.tree, self.n_rows = pass_states(
-            *(self.rules, self.running, self.tree, self.n_rows, self.rows, self.totals),
-            *(*span, self.barred, self.closed, self.behind),
-        )
-        self.n_samples = n_samples
-
-    def _rebase(self) -> None:
-        """Take from all sums what they have in common, which changes no comparison."""
-        now = self.totals[:, self.n_samples - self.first]
-        best = float(self.closed.max(initial=0.0, where=np.isfinite(self.closed)))
-        self.totals = self.totals - now[:, None]
-        self.running.value[:] += now[:, None] - best
-        self.closed -= best
-        self.gone += best
-        self.based = self.n_samples
-
-    @uninterrupted
-    def ended(self) -> OnlineStates:
-        search = self.copy()
-        search._go_on(self.first + len(self.rows))
-        return search
-
-    def copy(self) -> OnlineStates:
-        search = copy(self)
-        search.running = Running._make(one.copy() for one in self.running)
-        search.tree = self.tree.copy()
-        search.closed = self.closed.copy()
-        search.behind = self.behind.copy()
-        search.settled = self.settled.copy()
-        return search
-
-    def loss(self) -> float:
-        return -float(np.maximum(self.closed + self.score.last, self._of_whole()).max()) - self.gone
-
-    def _as_one(self) -> Segment | None:
-        scores = self._of_whole()
-        if scores.max() <= (self.closed + self.score.last).max():
-            return None
-        return 0, int(scores.argmax())
-
-    def _of_whole(self) -> Floats:
-        """The score of the recording as one segment in each state, where it is shorter than any."""
-        n = self.n_samples
-        if not 0 < n < self.whole.shape[1]:
-            return np.full(len(self.whole), -np.inf)
-        total = self.totals[:, n - self.first]
-        return np.asarray(self.score.first + total + self.whole[:, n] + self.score.last)
-
-    def _last_row(self) -> int:
-        return int(self.behind[int((self.closed + self.score.last).argmax())])
-
-    def _common(self) -> int:
-        self.n_rows, common = forget(self.running, self.tree, self.n_rows, self.behind)
-        return int(common)
-
-
-class OnlineChanges(OnlineSearch):
-    """The best segmentation at a price of a segment, of samples in the metric, (n, r).
-
-    It is exact as long as no more than ``max_candidates`` segments may be running, which
-    ``n_thinned`` counts; then the older ones are thinned.
-    """
-
-    def __init__(self, n_columns: int, price: float, max_candidates: int = 256) -> None:
+        It is exact as long as no more than ``max_candidates`` segments may be running, which
+        ``n_thinned`` counts; then the older ones are thinned.
+        """
         fits = is_whole(n_columns) and 0 <= n_columns <= LARGEST_COUNT
         refuse_unless(fits, "n_columns", f"an integer from 0 to {LARGEST_COUNT}", n_columns)
         fits = is_whole(max_candidates) and 2 <= max_candidates <= LARGEST_COUNT
@@ -276,51 +116,123 @@ class OnlineChanges(OnlineSearch):
         refuse_unless(fits, "max_candidates", wanted, max_candidates)
         fits = is_number(price) and 0 <= price <= LARGEST_VALUE
         refuse_unless(fits, "price", f"a number from 0 to {LARGEST_VALUE:g}", price)
-        self.settled = []
-        self.n_columns = n_columns
-        self.price = price
-        n = max_candidates
-        starts, rows = np.zeros((2, n), dtype=np.int64)
-        costs, scatter = np.zeros((2, n))
-        self.running = RunningMeans(costs, starts, rows, scatter, np.zeros((n, n_columns)))
-        self.size = 1
-        self.tree = np.empty((64, 3), dtype=np.int64)
-        self.tree[0] = 0, 0, -1
-        self.n_rows = 1
-        self.best = 0.0
-        self.row = -1
-        self.gone = 0.0
-
-    def _push(self, rows: Floats, barred: tuple[int, int]) -> None:
-        self.size, self.tree, self.n_rows, self.best, self.row, n_thinned = pass_changes(
-            *(self.running, self.size, self.tree, self.n_rows, rows),
-            *(self.n_samples, self.price, barred),
+        search = cls(
+            pass_changes,
+            (float(price),),
+            *Running.of(np.zeros(1), max_candidates, n_columns),
+            last=np.zeros(1),
+            rows=np.empty((0, n_columns)),
+            whole=np.zeros((1, 0)),
+            price=float(price) or 1.0,
         )
-        self.n_samples += len(rows)
-        self.n_thinned += n_thinned
-        self.running.value[: self.size] -= self.best
-        self.gone += self.best
-        self.best = 0.0
+        search.running.closed[0] = 0.0
+        return search
 
-    def ended(self) -> OnlineChanges:
-        return self
+    def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
+        """Go on by samples, (n, C); no segment begins from ``barred[0]`` to ``barred[1]``.
 
-    def copy(self) -> OnlineChanges:
+        Minus infinity is what is forbidden to a state. The compiled searches read wherever they are
+        told to, so that samples and ranges are checked here, whoever made them.
+        """
+        try:
+            samples = np.ascontiguousarray(rows, dtype=np.float64)
+            if barred is not NOT_BARRED:
+                first, last = map(int, barred)
+                barred = max(first, -1), min(last, sys.maxsize)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise OracleError(f"a search goes on by samples and a range: {error}") from error
+        if samples.shape[1:] != self.rows.shape[1:]:
+            raise OracleError(f"expected samples (n, {self.rows.shape[1]}), got {samples.shape}")
+        if not are_scores(samples, LARGEST_VALUE, self.step is pass_states):
+            raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
+        self.barred = barred
+        self.rows = np.concatenate([self.rows, samples]) if len(self.rows) else samples
+        self._go_on(self.first + len(self.rows) - self.n_after)
+        gone = self.n_samples - self.n_before - self.first
+        if gone > 0:
+            self.rows = self.rows[gone:].copy()
+            self.first += gone
+
+    def _go_on(self, end: int) -> None:
+        """Search further, up to so many of the samples that are there."""
+        while self.n_samples < end:
+            now = self.n_samples
+            stop = min(end, now + AT_ONCE)
+            self._make_room(self.last.size * (stop - now))
+            self.n_rows, start, state, n_thinned = self.step(
+                *(self.tree, self.n_rows, self.rows, self.first, now, stop),
+                *(*self.barred, *self.running, *self.rules),
+            )
+            self.newest = start, state
+            self.n_thinned += n_thinned
+            if stop < self.whole.shape[1]:
+                self.total = self.total + self.rows[now - self.first : stop - self.first].sum(0)
+            self.n_samples = stop
+
+    def _make_room(self, n: int) -> None:
+        """Make room for so many rows more."""
+        if self.n_rows + n <= len(self.tree):
+            return
+        self._forget()
+        if 2 * self.n_rows + n > len(self.tree):
+            self.tree = np.resize(self.tree, (2 * self.n_rows + n, 3))
+
+    def _forget(self) -> int:
+        """Forget what no path needs, and what all scores have in common; see :func:`forget`."""
+        self.n_rows, common, gone = forget(self.tree, self.n_rows, *self.running)
+        self.gone += gone
+        return common
+
+    def ended(self) -> OnlineSearch:
+        """The search of a recording that has no further samples."""
+        search = self.copy()
+        search._go_on(self.first + len(self.rows))
+        return search
+
+    def copy(self) -> OnlineSearch:
+        """The same search, which goes on alone."""
         search = copy(self)
-        search.running = RunningMeans._make(one.copy() for one in self.running)
-        search.tree = self.tree.copy()
-        search.settled = self.settled.copy()
+        search.running = Running._make(one.copy() for one in self.running)
+        search.tree = self.tree[: self.n_rows].copy()
         return search
 
     def loss(self) -> float:
-        return (self.best + self.gone) / (self.price or 1.0)
+        """What the best segmentation so far costs, in the units of margins."""
+        return -max(self._of_paths(), float(self._of_whole().max(initial=-np.inf))) / self.price
 
-    def _last_row(self) -> int:
-        return self.row
+    def segments(self) -> list[Segment]:
+        """Those of the best segmentation that were not put aside, in their order."""
+        of_whole = self._of_whole()
+        if of_whole.size and of_whole.max() > self._of_paths():
+            return [(0, int(of_whole.argmax()))]
+        return self._path_to(int(self.running.behind[self.newest[1]]))
 
-    def _common(self) -> int:
-        needed = np.append(self.running.row[: self.size], self.row)
-        self.n_rows, common = kept(self.tree, self.n_rows, needed)
-        self.running.row[: self.size] = needed[:-1]
-        self.row = int(needed[-1])
-        return int(common)
+    def _of_paths(self) -> float:
+        state = self.newest[1]
+        return float(self.running.closed[state] + self.last[state]) + self.gone
+
+    def _of_whole(self) -> Floats:
+        """The score of the recording as one segment in each state; nothing if it is too long."""
+        n = self.n_samples
+        if not 0 < n < self.whole.shape[1]:
+            return self.whole[0, :0]
+        return np.asarray(self.total + self.whole[:, n] + self.last)
+
+    def settle(self) -> list[Segment]:
+        """Put aside what no further sample can change: the segments of all paths that may be the
+        best still, the last of which may go on.
+        """
+        if self.n_samples < self.whole.shape[1]:
+            return []  # it may be one segment still
+        common = self._forget()
+        segments = self._path_to(common)
+        if segments:
+            self.tree[common, BEFORE] = -1
+        return segments
+
+    def _path_to(self, row: int) -> list[Segment]:
+        path = []
+        while row >= 0:
+            start, state, row = self.tree[row].tolist()
+            path.append((start, state))
+        return path[::-1]

@@ -24,14 +24,14 @@ AT_ONCE = 2**16
 TITLES = "place,seen,state,margin,is"
 
 
-def follow(learner: Learner, terminal: Terminal) -> int:
+def follow(learner: Learner, terminal: Terminal, false_alarm_every: int | None = None) -> int:
     """Read lines of numbers to the end of standard input, and print the changes in them."""
     columns = getattr(learner, "columns_", {})
     window = columns.get("window") or 1
     learned = f"the model was learned from windows of {window} samples: learn with "
     if window > 1:
         raise SettingsError(f"--follow takes samples, and {learned}fit --set files.window=1")
-    stream = learner.stream()
+    stream = learner.stream(false_alarm_every=false_alarm_every)
     names = getattr(learner, "feature_names_in_", None)
     lines = _Lines(names, learner.n_features_in_, columns.get("time_column"))
     if not terminal.as_json:

@@ -266,6 +266,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "read lines of numbers from standard input, PATH -, and print changes as they are found: "
         "place,seen,state,margin,is"
     ),
+    "--false-alarm-every": value(
+        "N",
+        "with --follow, tell a change once one in so many samples is told that is none, such as "
+        "36000 for one false alarm an hour at 10 Hz, if fit learned --rates",
+        type=positive,
+    ),
     "--without": value(
         "COLUMN",
         "partition without a column, or all that a pattern names ('watch*'); may be repeated",

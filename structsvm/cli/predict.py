@@ -126,7 +126,9 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
     learner = load_learner(args.model)
     if args.follow:
         _check_followed(args)
-        return follow(learner, terminal)
+        return follow(learner, terminal, args.false_alarm_every)
+    if args.false_alarm_every:
+        raise SettingsError("--false-alarm-every is for samples as they arrive: add --follow")
     output = args.output
     request = Request.of(args)
     guard = Guard.of(args)

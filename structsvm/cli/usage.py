@@ -111,7 +111,8 @@ is not known. Ctrl-C ends learning and saves the best model so far with its cert
 -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map. Segments
 have so many samples with --set problem.min_length=N and problem.max_length=N.
 """,
-        "model paths --output --force --n-clusters --margins --level --without --follow",
+        "model paths --output --force --n-clusters --margins --level --without --follow "
+        "--false-alarm-every",
         {"rules": "--regions --must-link --cannot-link"},
         {
             "--output": value("OUT", "file or folder to write (default: print)"),

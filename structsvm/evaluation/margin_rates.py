@@ -17,7 +17,7 @@ from structsvm.partitions.change_levels import ChangeLevels
 from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import FalseAlarms, MarginRates, hits
-from structsvm.support.values import Floats, refuse_below
+from structsvm.support.values import refuse_below
 
 MAX_CANDIDATES = 256
 
@@ -82,7 +82,6 @@ def margin_rates(
     excess = []
     of_groups = []
     alarms = []
-    n_samples = 0
     for own, instance, known, group in split.held_out_by(learner):
         if known.truth is None:
             continue
@@ -94,17 +93,16 @@ def margin_rates(
         true = known.truth.boundaries[1:-1]
         excess.append(own.model_.losses_with(*asked, true) / unit)
         of_groups.append(group)
-        n_samples += instance.n_samples
         alarms.append(_false_alarms(own, instance, known.truth, tolerance))
     rates = np.concatenate(margins), np.concatenate(right), tolerance, len(data)
     levels = ChangeLevels.of(excess, of_groups)
-    return MarginRates.of(*rates, levels, FalseAlarms.of(alarms, n_samples))
+    return MarginRates.of(*rates, levels, FalseAlarms.of(alarms))
 
 
 def _false_alarms(
     own: Learner, instance: Instance, truth: EquivalenceMatrix, tolerance: int
-) -> Floats | None:
-    """Between which margins a threshold would give false alarms, (n, 2); None without a stream."""
+) -> FalseAlarms | None:
+    """What is told of a recording as it arrives; None without a stream."""
     if max(own.inputs_.reach) == inf:
         return None
     try:
@@ -113,8 +111,11 @@ def _false_alarms(
         return None
     rises: list[Rise] = []
     tracker = ChangeTracker(search, tolerance, inf, rises=rises)
-    for row in own.model_.online_rows(own.problem_, instance)[:, None]:  # one by one
+    seen = instance.states if own.model_.keeps_states else instance.X
+    for row in own.model_.online_rows(np.asarray(seen))[:, None]:  # one by one
         tracker.after(row)
     true = truth.boundaries[1:-1]
-    false = [one[:2] for one in rises if (np.abs(true - one.place) > tolerance).all()]
-    return np.array(false).reshape(-1, 2) / own.model_.unit
+    is_near = np.abs(np.array([one.place for one in rises])[:, None] - true) <= tolerance
+    spans = np.array([one[:2] for one in rises]).reshape(-1, 2) / own.model_.unit
+    n_found = int(is_near.any(axis=0).sum())
+    return FalseAlarms(spans[~is_near.any(axis=1)], instance.n_samples, n_found, true.size)

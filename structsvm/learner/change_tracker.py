@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,10 @@ EVERY = 8
 COPIED, N_COPIES = 64, 16
 """Samples after which a copy of the search is kept, at least, and how many: margins are those of
 changes that began after the first of them."""
+
+
+Kept = tuple[OnlineSearch, list[Floats]]
+"""A copy of a search, and the samples after it up to the next one."""
 
 
 @dataclass(frozen=True)
@@ -84,69 +89,76 @@ class ChangeTracker:
         self.n_given = 0
         self.has_ended = False
         self._every = max(COPIED, search.memory // 4)
-        self._kept = deque([(0, search.copy())], maxlen=N_COPIES)
-        self._since: list[Floats] = []  # what was given after the first copy
+        self._kept: deque[Kept] = deque([(search.copy(), [])], maxlen=N_COPIES)
+        self._settled: list[Segment] = []
+        self._unsettled: list[Segment] = []
         self._open: list[Change] = []
         self._final = 0  # the last change that is final
-        self._looked_at: tuple[int, Segment | None] = 0, None
+        self._last = search.newest
+        self._due = 0
 
     def after(self, rows: Floats) -> list[Change]:
         """What is new after some samples as the search sees them; what was not told has seen 0."""
         found: list[Change] = []
         for a in range(0, len(rows), PIECE):
-            self._give(rows[a : a + PIECE])
-            found += self._new()
+            self._go_on(rows[a : a + PIECE])
+            if self.search.newest != self._last or self.n_given >= self._due:
+                self._last = self.search.newest
+                self._due = self.n_given + EVERY
+                found += self._news()
         return found
 
     def at_end(self, rows: Floats) -> list[Change]:
         """The same after the last samples."""
         if len(rows):
-            self._give(rows)
+            self._go_on(rows)
         self.search = self.search.ended()
         self.has_ended = True
         return self._compared(self.search.segments(), self.n_given)
 
-    def _give(self, rows: Floats) -> None:
+    def segments_after(self, rows: Floats) -> list[Segment]:
+        """All segments, if the recording ended after these samples."""
+        search = self.search
+        if not self.has_ended:
+            search = search.copy()
+            search.push(rows)
+            search = search.ended()
+        return self._settled + search.segments()
+
+    def _go_on(self, rows: Floats) -> None:
         """Let the search go on, and keep a copy of it from time to time."""
         self.search.push(rows)
-        self._since.append(rows)
         self.n_given += len(rows)
-        if self.n_given - self._kept[-1][0] >= self._every:
-            first = self._kept[0][0]
-            self._kept.append((self.n_given, self.search.copy()))
-            self._since = [np.concatenate(self._since)[self._kept[0][0] - first :]]
+        earlier, since = self._kept[-1]
+        since.append(rows)
+        if self.search.n_samples - earlier.n_samples >= self._every:
+            since[:] = [np.concatenate(since)]
+            self._kept.append((self.search.copy(), []))
 
-    def _new(self) -> list[Change]:
-        last = self.search.last()
-        if last == self._looked_at[1] and self.n_given < self._looked_at[0] + EVERY:
+    def _news(self) -> list[Change]:
+        """What is new, final or withdrawn."""
+        certain = self.search.settle()
+        self._settled += certain[:-1]
+        unsettled = self.search.segments()
+        if not certain[:-1] and unsettled == self._unsettled and all(c.seen for c in self._open):
             return []
-        self._looked_at = self.n_given, last
-        n_settled = len(self.search.settled)
-        final = self.search.settle()
-        segments = self.search.settled[n_settled:] + self.search.unsettled()
-        found = self._compared(segments, final)
+        self._unsettled = unsettled
+        final = certain[-1][0] if certain else self._final
+        found = self._compared(certain[:-1] + unsettled, final)
         self._final = max(self._final, final)
         return found
 
     def _compared(self, segments: Sequence[Segment], final: int) -> list[Change]:
-        """What is new, final or withdrawn, where changes up to ``final`` are final."""
+        """The same, where changes up to ``final`` are final."""
         n = self.n_given + (0 if self.has_ended else self.ahead)
-        names = self.names
         left = self._open
         self._open = []
         found: list[Change] = []
-        for place, code in segments:
-            if place <= self._final:
+        for segment in segments:
+            if segment[0] <= self._final:
                 continue
-            state = None if names is None else names[code : code + 1].tolist()[0]
-            near = [one for one in left if one.state == state]
-            same = min(near, key=lambda one: abs(one.place - place), default=None)
-            if same is not None and abs(same.place - place) <= self.tolerance:
-                left.remove(same)
-                change = replace(same, place=place)
-            else:
-                change = Change(place, 0, None, state)
-            is_final = place <= final
+            change = self._taken_from(left, *segment)
+            is_final = change.place <= final
             if is_final or not change.seen:
                 change = self._with_margin(change)
             is_new = not change.seen and (change.margin or 0.0) >= self.least
@@ -161,19 +173,30 @@ class ChangeTracker:
         found += [replace(one, withdrawn=n) for one in left]
         return sorted(found, key=lambda one: one.place)
 
+    def _taken_from(self, left: list[Change], place: int, code: int) -> Change:
+        """The one of these changes that this is, which it is no longer among, or a new one."""
+        state = None if self.names is None else self.names[code : code + 1].tolist()[0]
+        near = [one for one in left if one.state == state]
+        same = min(near, key=lambda one: abs(one.place - place), default=None)
+        if same is None or abs(same.place - place) > self.tolerance:
+            return Change(place, 0, None, state)
+        left.remove(same)
+        return same if same.place == place else replace(same, place=place)
+
     def _with_margin(self, change: Change) -> Change:
         """By how much the best segmentation without a change near it is worse.
 
         Before it is told, the most that this ever was.
         """
         barred = change.place - self.tolerance, change.place + self.tolerance
-        old = [(n, one) for n, one in self._kept if one.n_samples < barred[0] or not n]
-        if not old:
-            return change
-        n_before, earlier = old[-1]
-        self._since = [np.concatenate(self._since)]
-        search = earlier.copy()
-        search.push(self._since[0][n_before - self._kept[0][0] :], barred)
+        kept = list(self._kept)
+        while kept[-1][0].n_samples >= max(barred[0], 1):
+            kept.pop()
+            if not kept:
+                return change
+        given = islice(self._kept, len(kept) - 1, None)
+        search = kept[-1][0].copy()
+        search.push(np.concatenate([*chain.from_iterable(since for _, since in given)]), barred)
         if self.has_ended:
             search = search.ended()
         margin = max(search.loss() - self.search.loss(), 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from structsvm.data.states import States
 from structsvm.errors import DataError, SettingsError, nth, warn
 from structsvm.features.frames import SUM_TOLERANCE
 from structsvm.learner.stages import Stage
+from structsvm.support.compiled import inner
 from structsvm.support.values import Floats, Ints, counted, some_of
 
 PREFIX = "probability_"
@@ -93,29 +95,48 @@ class GivenScores(Stage):
         scores = self.of_columns([filled(instance.X) for instance in instances])
         return [replace(instance, states=p) for instance, p in zip(instances, scores, strict=True)]
 
+    def online(self, X: Floats) -> Floats:
+        """The scores of the states at each sample."""
+        return self._of(X, 0)
+
     def of_columns(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The scores of the states, (T_i, C) each; what is no probability is refused."""
-        rest = self.columns == REST
-        probabilities = []
-        for i, X in enumerate(Xs):
-            p = X[:, self.columns]
+        return [self._of(X, i) for i, X in enumerate(Xs)]
+
+    def _of(self, X: Floats, i: int) -> Floats:
+        p = X.take(self.columns, axis=1)
+        rest = self._rest
+        if rest.size:
             p[:, rest] = 0.0
-            if p.min(initial=0.0) < 0:
-                t, c = (int(place[0]) for place in np.nonzero(p < 0))
-                raise DataError(
-                    nth("recording", i)
-                    + f": the score {p[t, c]:g} of {self.classes[c]!s} at sample {t} is negative, "
-                    "and scores are probabilities: of logarithms give the exponential, of other "
-                    "scores of a classifier their softmax"
-                )
-            if rest.any():
-                p[:, rest] = np.maximum(1.0 - p.sum(axis=1, keepdims=True), 0.0)
-            probabilities.append(p)
-        return probabilities
+        place = _first_negative(p)
+        if place >= 0:
+            t, c = divmod(place, p.shape[1])
+            raise DataError(
+                nth("recording", i)
+                + f": the score {p[t, c]:g} of {self.classes[c]!s} at sample {t} is negative, "
+                "and scores are probabilities: of logarithms give the exponential, of other "
+                "scores of a classifier their softmax"
+            )
+        if rest.size:
+            p[:, rest] = np.maximum(1.0 - p.sum(axis=1, keepdims=True), 0.0)
+        return p
+
+    @cached_property
+    def _rest(self) -> Ints:
+        """The states that have what the others leave to one."""
+        return np.flatnonzero(self.columns == REST)
 
     @property
     def states(self) -> NDArray[Any]:
         return self.classes
+
+
+@inner(no_cpython_wrapper=False)
+def _first_negative(p: Floats) -> int:
+    for place, one in enumerate(p.flat):
+        if one < 0.0:
+            return place
+    return -1
 
 
 def _columns_by_name(names: Sequence[Any] | None, P: int, is_asked: bool) -> dict[str, int]:

@@ -87,13 +87,14 @@ class Stage(ABC):
         made = self.with_features(instances)
         return list(made if self.step is None else apply_to_instances(made, self.step))
 
-    def online(self, X: Floats) -> Instance:
-        """Rows of one recording in memory as the model sees them, (T, P), without any worker.
+    @hook
+    def online(self, X: Floats) -> Floats:
+        """Samples as the search sees them that takes them as they come, without any worker.
 
         What only names segments is left out.
         """
-        found = self.with_features([Instance(X)])[0]
-        return found if self.step is None else replace(found, data=self.step(found.X))
+        found = self.with_features([Instance(X)])[0].X
+        return found if self.step is None else self.step(found)
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,11 @@ class Inputs(Stage):
     def step(self) -> Step:
         return self.standardizer
 
+    def online(self, X: Floats) -> Floats:
+        """Features of the samples, standardised."""
+        made = X if self.features is None else self.with_features([Instance(X)])[0].X
+        return self.standardizer(made)
+
     @property
     def reach(self) -> Reach:
         before, after = (0, 0) if self.features is None else self.features.reach
@@ -226,6 +232,10 @@ class FrameScores(Stage):
     @property
     def block(self) -> int:
         return lcm(*(model.step for model in self.models))
+
+    def online(self, X: Floats) -> Floats:
+        """How probable states are at each sample."""
+        return self.probabilities([filled(X)])[0]
 
     def probabilities(self, arrays: Sequence[Floats]) -> list[Floats]:
         """Of each class at each item of each instance, (T_i, C)."""

@@ -16,7 +16,7 @@ from structsvm.features.frames import check_smoothing
 from structsvm.learner.allowed_states import Allowed, check_states
 from structsvm.learner.frame_learner import FrameLearner, Scored, StatePath, Stretch, typical_length
 from structsvm.learner.learner import How
-from structsvm.oracles._segments.online import OnlineStates
+from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.equivalence import runs_of
 from structsvm.partitions.problem import PartitionProblem
@@ -264,18 +264,18 @@ class LearnedStates(StatePath):
         """The weight of scores, which may be half as large without some of the recordings."""
         return float(self.weight[0]) or 1.0
 
-    def online(self, problem: Any, max_candidates: int) -> OnlineStates:
+    def online(self, problem: Any, max_candidates: int) -> OnlineSearch:
         """The search, exact whatever the number of candidates."""
         least = max(int(self.allowed.shortest.max()), getattr(problem, "min_length", 1))
         longest = getattr(problem, "max_length", None) or 0
         many = np.full((1 + max(least, longest), self.allowed.first.size), 1.0)
         score = self._score_of(problem, Instance(many, states=many))
         short = self._score_of(problem, Instance(many[:1], states=many[:1]))
-        return OnlineStates(score, short.lengths[:, :least])
+        return OnlineSearch.of_states(score, short.lengths[:, :least])
 
-    def online_rows(self, problem: Any, instance: Instance) -> Floats:
+    def online_rows(self, seen: Floats) -> Floats:
         """The weighted scores of the states."""
-        return np.asarray(self.weight[0] * np.log(np.asarray(instance.states) + self.smoothing))
+        return np.asarray(np.log(seen + self.smoothing) * self.weight[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.margin_tables import tolerance_of
 from structsvm.learner.preparing import measured
 from structsvm.learner.steps import no_names
-from structsvm.oracles._segments.online import Segment
+from structsvm.support.interrupts import uninterrupted
 from structsvm.support.values import Floats, all_within, counted, refuse_below, shown
 
 
@@ -101,31 +101,39 @@ class Stream:
         """
         if self._changes.has_ended:
             raise DataError("the stream has ended: begin another one, learner.stream()")
-        rows, axis = self._read(block, times)
-        if not len(rows):
-            return []
-        held = np.concatenate([self._rows, rows]) if len(self._rows) else rows
-        n_samples = self.n_samples + len(rows)
-        made = self._made(held, n_samples - self.lookahead)
+        try:
+            rows, axis = self._read(block, times)
+            held = np.concatenate([self._rows, rows]) if len(self._rows) else rows
+            made = self._made(held, self.n_samples + len(rows) - self.lookahead)
+        except DataError:
+            with about(f"the block after {counted(self.n_samples, 'sample')}"):
+                raise
         if axis is not None:
             self._clock.read(axis)
-        self.n_samples = n_samples  # a block that was refused leaves all as it was
-        step = self._learner.inputs_.block
-        needed = max(0, self._changes.n_given + len(made) - self._before) // step * step
-        self._rows = held[max(needed - self._first, 0) :]
-        self._first = max(needed, self._first)
-        return [one for one in self._changes.after(made) if one.seen]
+        return self._take(held, len(rows), made)  # a block that was refused leaves all as it was
 
+    @uninterrupted
+    def _take(self, held: Floats, n: int, made: Floats) -> list[Change]:
+        """Let the search go on, and forget the samples that no later ones need."""
+        self.n_samples += n
+        found = self._changes.after(made)
+        step = self._learner.inputs_.block
+        gone = (self._changes.n_given - self._before) // step * step - self._first
+        self._rows = held[max(gone, 0) :].copy()
+        self._first += max(gone, 0)
+        return [one for one in found if one.seen]
+
+    @uninterrupted
     def end(self) -> list[Change]:
         """Take no further samples: all changes that are left are final."""
         if self._changes.has_ended:
             return []
-        rest = self._made(self._rows, self.n_samples)
-        return [one for one in self._changes.at_end(rest) if one.seen]
+        return [one for one in self._changes.at_end(self._rest()) if one.seen]
 
     def ends(self) -> list[int]:
         """Segment ends, as ``predict_breakpoints`` finds them in what was seen."""
-        return [start for start, _ in self._segments()[1:]] + [self.n_samples][: self.n_samples]
+        starts = [start for start, _ in self._changes.segments_after(self._rest())]
+        return [*starts[1:], self.n_samples] if starts else []
 
     def states(self) -> NDArray[Any]:
         """The name of the state of each sample, as ``predict_states`` finds them in what was seen.
@@ -138,9 +146,10 @@ class Stream:
         names = self._changes.names
         if names is None:
             raise SettingsError(no_names(self._learner.problem_))
-        codes = [state for _, state in self._segments()]
-        sizes = np.diff([0, *self.ends()])
-        return np.asarray(names[np.repeat(np.array(codes, dtype=np.int64), sizes)])
+        segments = self._changes.segments_after(self._rest())
+        codes = np.array([state for _, state in segments], dtype=np.int64)
+        sizes = np.diff([*(start for start, _ in segments), self.n_samples])
+        return np.asarray(names[np.repeat(codes, sizes)])
 
     # ---- samples
 
@@ -149,46 +158,35 @@ class Stream:
         P = self._rows.shape[1]
         is_plain = type(block) is np.ndarray and block.dtype == np.float64 and times is None
         if is_plain and block.shape[1:] == (P,) and all_within(block, LARGEST_VALUE):
-            return np.array(block), None  # what is below would find nothing in it
-        with about(f"the block after {counted(self.n_samples, 'sample')}"):
-            if np.shape(block)[:1] == (0,):
-                return np.empty((0, P)), None
-            form = Form.given_to(self._learner, block)
-            if not form.single:
-                raise DataError(
-                    f"give an array or a data frame of shape (n, {P}), got {shown(block)}; of "
-                    "several recordings each has a stream of its own"
-                )
-            if any(one.order is not None for one in form.rows):
-                raise DataError("its rows are not in the order of time: sort them")
-            _refuse_missing(form.instances[0])
-            instance = measured(self._learner, form.instances)[0]
-            axis = form.axes[0] if times is None and form.axes else None
-            if times is not None:
-                axis = time_axis(times, instance.n_samples)
+            return block, None  # what is below would find nothing in it
+        if np.shape(block)[:1] == (0,):
+            return np.empty((0, P)), None
+        form = Form.given_to(self._learner, block)
+        if not form.single:
+            raise DataError(
+                f"give an array or a data frame of shape (n, {P}), got {shown(block)}; of "
+                "several recordings each has a stream of its own"
+            )
+        if any(one.order is not None for one in form.rows):
+            raise DataError("its rows are not in the order of time: sort them")
+        _refuse_missing(form.instances[0])
+        instance = measured(self._learner, form.instances)[0]
+        axis = form.axes[0] if times is None and form.axes else None
+        if times is not None:
+            axis = time_axis(times, instance.n_samples)
         return instance.X, axis
 
     def _made(self, held: Floats, end: int) -> Floats:
         """What the search is to see of the samples up to ``end`` that it has not seen."""
-        if end <= self._changes.n_given:
-            return np.empty((0, 0))
-        learner = self._learner
-        with about(f"the block after {counted(self.n_samples, 'sample')}"):
-            instance = learner.inputs_.online(held)
-            rows: Floats = learner.model_.online_rows(learner.problem_, instance)
-        return rows[self._changes.n_given - self._first : end - self._first]
+        n_given = self._changes.n_given
+        if end <= n_given:
+            return np.empty((0, self._changes.search.rows.shape[1]))
+        rows: Floats = self._learner.model_.online_rows(self._learner.inputs_.online(held))
+        return rows[n_given - self._first : end - self._first]
 
-    # ---- as if the recording ended now
-
-    def _segments(self) -> list[Segment]:
-        search = self._changes.search
-        if self._changes.has_ended:
-            return search.segments()
-        rest = self._made(self._rows, self.n_samples)
-        if len(rest):
-            search = search.copy()
-            search.push(rest)
-        return search.ended().segments()
+    def _rest(self) -> Floats:
+        """What it is to see yet, if the recording ended now."""
+        return self._made(self._rows, self.n_samples)
 
 
 def _refuse_whole(learner: Fitted) -> None:

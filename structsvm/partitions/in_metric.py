@@ -36,7 +36,7 @@ class InMetric:
         """Map samples to the metric, (T, r)."""
         if self.picked is None:
             Z = np.asarray(X @ self.factor)
-            if math.isnan(Z.sum()):
+            if math.isnan(np.vdot(Z, Z)):
                 raise DataError(
                     "values are missing (NaN), and this metric mixes features: masked values take "
                     + parameter("metric", "diagonal")

@@ -110,8 +110,8 @@ class Metric(Model):
         oracle = problem.decoder(Instance(np.zeros((1, len(self.factor)))))
         return oracle.online(self.factor.shape[1], self.price, max_candidates)
 
-    def online_rows(self, problem: Any, instance: Instance) -> Floats:
-        return self.transform(instance.X)
+    def online_rows(self, seen: Floats) -> Floats:
+        return self.transform(seen)
 
     def margins(
         self,

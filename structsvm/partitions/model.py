@@ -101,9 +101,9 @@ class Model(ABC):
         )
 
     @hook
-    def online_rows(self, problem: Any, instance: Instance) -> Floats:
-        """What that search sees of prepared instances, (T, C)."""
-        return instance.X
+    def online_rows(self, seen: Floats) -> Floats:
+        """What that search takes of prepared samples, or of how probable their states are."""
+        return seen
 
     @hook
     def margins(

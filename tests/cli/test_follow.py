@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from structsvm import StateSegmenter, load, save
+from structsvm import StateSegmenter, load, margin_rates, save
 
 Y = np.repeat(["rest", "walk", "rest", "walk"], 25)
 
@@ -104,6 +104,31 @@ def test_what_does_not_go_together(follow, options):
     code, _, err = follow("1,2\n", *options)
     assert code == 1
     assert "--follow reads standard input" in err
+
+
+@pytest.mark.parametrize("every", [100, 250, 500])
+def test_changes_are_told_as_rarely_as_is_asked(run, model, tmp_path, monkeypatch, every):
+    learner = load(model)
+    Xs = [recording(seed) for seed in range(5)]
+    learner.margin_rates_ = margin_rates(learner, Xs, [Y] * 5, cv=3)
+    save(learner, tmp_path / "rated.structsvm")
+    stream = learner.stream(false_alarm_every=every)
+    told = [*stream.push(recording(9)), *stream.end()]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text_of(recording(9)).encode())))
+    code, out, err = run(
+        f"predict {tmp_path}/rated.structsvm --follow - --false-alarm-every {every}"
+    )
+    assert code == 0, err
+    assert [int(line.split(",")[0]) for line in out.split()[1:]] == [one.place for one in told]
+
+
+def test_alarms_need_rates_a_rate_and_a_stream(follow, run, model):
+    code, _, err = follow("1,2\n", "--false-alarm-every", "100")
+    assert (code, "--rates" in err) == (1, True)
+    code, _, err = follow("1,2\n", "--false-alarm-every", "0")
+    assert (code, "--false-alarm-every" in err) == (2, True)
+    code, _, err = run(f"predict {model} x.csv --false-alarm-every 100")
+    assert (code, "add --follow" in err) == (1, True)
 
 
 def test_changes_are_told_before_the_end(model):

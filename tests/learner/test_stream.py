@@ -160,8 +160,8 @@ def test_what_is_kept_does_not_grow_where_nothing_changes(learned):
     for _ in range(16):
         stream.push(X)
         changes = stream._changes
-        n_since = sum(map(len, changes._since))
-        n_rows = changes._kept[0][1].n_rows
+        n_since = sum(sum(map(len, since)) for _, since in changes._kept)
+        n_rows = changes._kept[0][0].n_rows
         sizes.append((len(stream._rows), n_since, len(changes._kept), n_rows))
     assert sizes[8:] == [sizes[8]] * 8
     assert stream.ends() == [8000]
@@ -197,6 +197,18 @@ def test_a_margin_that_is_reached_as_often_as_is_asked():
     alarms = FalseAlarms(spans, n_samples=1000)
     assert [alarms.margin(every) for every in (1000, 500, 334, 333)] == [9.0, 2.5, 2.5, 0.0]
     assert FalseAlarms(spans[:0], n_samples=1000).margin(1000) == 0.0
+
+
+@cases((0, 56), (2, 56), (1, 11))
+def test_alarms_of_what_finds_hardly_a_change_are_refused(n_found, n_true):
+    parts = [FalseAlarms(np.array([[0.0, 0.5]]), 70, 0, n_true - 1), None]
+    assert FalseAlarms.of(parts) is None
+    parts[1] = FalseAlarms(np.empty((0, 2)), 80, n_found, 1)
+    alarms = FalseAlarms.of(parts)
+    assert (alarms.n_samples, alarms.n_found, alarms.n_true) == (150, n_found, n_true)
+    with pytest.raises(SettingsError, match=f"{n_found} of the {n_true} labelled changes"):
+        alarms.margin(100)
+    assert FalseAlarms(alarms.spans, 150, -(-n_true // 10), n_true).margin(100) == 0.0
 
 
 def test_nothing_was_pushed(learned):

@@ -33,7 +33,7 @@ from structsvm.oracles import (
     losses_with,
     state_margins,
 )
-from structsvm.oracles._segments.online import OnlineChanges, OnlineStates
+from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, Region, TraceObjective
 from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.support.values import Stack
@@ -136,15 +136,15 @@ CALLS |= {
         {"n_columns": R, "price": 0.5, "max_candidates": 4},
     ),
     "OnlineChanges.push": (
-        lambda **given: loss_after(OnlineChanges(R, 0.5), **given),
+        lambda **given: loss_after(OnlineSearch.of_changes(R, 0.5), **given),
         {"rows": Z, "barred": (2, 4)},
     ),
     "OnlineStates": (
-        lambda score: loss_after(OnlineStates(score), score.samples),
+        lambda score: loss_after(OnlineSearch.of_states(score), score.samples),
         {"score": PLAIN},
     ),
     "OnlineStates.push": (
-        lambda **given: loss_after(OnlineStates(PLAIN), **given),
+        lambda **given: loss_after(OnlineSearch.of_states(PLAIN), **given),
         {"rows": X, "barred": (2, 4)},
     ),
     "SemidefiniteOracle.relax": (

@@ -6,9 +6,9 @@ import pytest
 from structsvm.errors import OracleError
 from structsvm.oracles import SequentialOracle, StateScore, best_states
 from structsvm.oracles._segments import online
-from structsvm.oracles._segments.online import OnlineChanges, OnlineStates
-from structsvm.oracles._segments.running_states import search_running
+from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.states import ANYWHERE, NOWHERE, search_states
+from structsvm.oracles.semi_markov import _path_of_running
 from structsvm.partitions import Constraint, TraceObjective
 
 
@@ -28,15 +28,16 @@ def drawn_score(rng, T, *, forbidden=True):
 
 
 def pushed(search, rows, rng):
-    """The same in blocks of 0 to 8 rows, and what was put aside on the way."""
+    """The search after blocks of 0 to 8 rows, and the segments that were put aside on the way."""
+    settled = []
     t = 0
     while t < len(rows):
         n = int(rng.integers(0, 9))
         search.push(rows[t : t + n])
         t += n
         if rng.random() < 0.5:
-            search.settle()
-    return search
+            settled += search.settle()[:-1]
+    return search.ended(), settled
 
 
 def labels(segments, T):
@@ -52,25 +53,22 @@ def test_the_segments_that_may_be_the_best_are_enough(seed):
         arrays = score.samples, score.lengths, score.changes, score.late
         ends = score.first, score.last
         of_all = search_states(*arrays, NOWHERE, ANYWHERE, *ends, NOWHERE, 0.0, 0)
-        assert np.array_equal(search_running(*arrays, *ends), of_all)
+        assert np.array_equal(_path_of_running(score), of_all)
 
 
 @pytest.mark.parametrize("seed", range(250))
 def test_states_as_they_come(seed, monkeypatch):
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(online, "REBASED", int(rng.integers(1, 40)))
+    monkeypatch.setattr(online, "AT_ONCE", int(rng.integers(1, 40)))
     for T in rng.integers(1, 80, 2).tolist():
         score = drawn_score(rng, T)
-        search = pushed(OnlineStates(score), score.samples, rng)
-        settled = list(search.settled)
-        search = search.ended()
+        search, settled = pushed(OnlineSearch.of_states(score), score.samples, rng)
         try:
             want = score.value(best_states(score))
         except OracleError:
             assert search.loss() == np.inf
             continue
-        assert search.segments()[: len(settled)] == settled
-        assert np.isclose(score.value(labels(search.segments(), T)), want, atol=1e-9)
+        assert np.isclose(score.value(labels(settled + search.segments(), T)), want, atol=1e-9)
         assert np.isclose(-search.loss(), want, atol=1e-9)
 
 
@@ -82,7 +80,7 @@ def test_no_segment_begins_where_it_is_barred(seed):
     high = min(low + int(rng.integers(0, 5)), T - 1)
     score = drawn_score(rng, T, forbidden=False)
     rule = Constraint(forbidden=tuple(range(low, high + 1)))
-    search = OnlineStates(score)
+    search = OnlineSearch.of_states(score)
     search.push(score.samples[: low - 1], (low, high))
     alone = search.copy()
     alone.push(score.samples[low - 1 :])
@@ -91,7 +89,7 @@ def test_no_segment_begins_where_it_is_barred(seed):
         want = score.value(best_states(score, None, kept))
         assert np.isclose(-one.ended().loss(), want, atol=1e-9)
     Z = rng.normal(size=(T, 2)) + 3.0 * (np.arange(T) // 7)[:, None]
-    changes = OnlineChanges(2, 2.0)
+    changes = OnlineSearch.of_changes(2, 2.0)
     changes.push(Z[: low - 1], (low, high))
     changes.push(Z[low - 1 :], (low, high))
     want = SequentialOracle().ask(TraceObjective(Z, shift=-2.0), rule).y.breakpoints
@@ -116,9 +114,9 @@ def test_changes_as_they_come(seed):
         unit = 10.0 ** rng.integers(-6, 7)
         Z *= unit
         price = float(unit**2 * 10 ** rng.uniform(-1, 2))
-        search = pushed(OnlineChanges(r, price), Z, rng)
+        search, settled = pushed(OnlineSearch.of_changes(r, price), Z, rng)
         want = SequentialOracle().ask(TraceObjective(Z, shift=-price)).y.breakpoints
-        assert [start for start, _ in search.segments()[1:]] + [T] == want
+        assert [start for start, _ in (settled + search.segments())[1:]] + [T] == want
         assert search.n_thinned == 0
         assert np.isclose(search.loss(), dearest(Z, price) / price, rtol=1e-9)
 
@@ -130,15 +128,16 @@ def test_a_long_quiet_stream_takes_no_more_memory():
     score = StateScore(
         np.zeros((1, C)), [lengths] * C, np.full((C, C), -12.0), [0.0] * C, [0.0] * C
     )
-    states = OnlineStates(score)
-    changes = OnlineChanges(4, price=200.0, max_candidates=64)
+    states = OnlineSearch.of_states(score)
+    changes = OnlineSearch.of_changes(4, price=200.0, max_candidates=64)
     sizes = []
     for _ in range(40):
         states.push(np.array([1.0, 0.0, 0.0]) + rng.normal(size=(500, C)))
         changes.push(rng.normal(size=(500, 4)))
         states.settle()
         changes.settle()
-        sizes.append((states.running.size.sum(), states.n_rows, changes.size, changes.n_rows))
+        kept = states.running.size.sum(), states.n_rows
+        sizes.append((*kept, changes.running.size[0], changes.n_rows))
     assert changes.n_thinned > 0
     assert changes.segments() == [(0, 0)]
     assert [state for _, state in states.segments()] == [0]
