@@ -9,8 +9,9 @@ about it, and the delay is how many samples after the change it came.
 Beside them, if installed, a Bayesian online detector (package changepoint: normal samples of
 unknown mean and covariance, a change as often as in the labelled half), whose alarms are the most
 probable begin of the run and its probability, with a threshold from the labelled half; and the
-streaming form of ClaSP (claspy), of the first principal component, with its own threshold and with
-the largest of six p values that keeps the rate in the labelled half.
+streaming form of ClaSP (claspy), of the first principal component and windows of a fifth of a mean
+segment, with its own threshold and with the largest of six p values that keeps the rate in the
+labelled half.
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ Heard = Callable[[Floats], list[Alarm]]
 
 def changes_in(y: Any) -> NDArray[Any]:
     return np.flatnonzero(y[1:] != y[:-1]) + 1
+
+
+def mean_length(ys: Sequence[Any]) -> float:
+    """Of the labelled segments."""
+    return sum(map(len, ys)) / sum(1 + changes_in(y).size for y in ys)
 
 
 def is_right(alarm: Alarm, changes: NDArray[Any]) -> bool:
@@ -150,7 +156,7 @@ def bayesian(Xs: Sequence[Floats], ys: Sequence[Any]) -> Heard:
     import changepoint
 
     transform = scaled(Xs, DIMENSIONS)
-    length = sum(map(len, ys)) / sum(1 + changes_in(y).size for y in ys)
+    length = mean_length(ys)
 
     said: dict[int, list[Alarm]] = {}
 
@@ -197,13 +203,15 @@ def calibrated(given: Labelled, which: Sequence[int]) -> dict[int, Any]:
     return {every: partial(at_threshold, heard, alarms.margin(every)) for every in rates}
 
 
-def clasp_alarms(transform: Callable[[Floats], Floats], threshold: float, X: Floats) -> list[Alarm]:
+def clasp_alarms(
+    transform: Callable[[Floats], Floats], window: int, threshold: float, X: Floats
+) -> list[Alarm]:
     """What ClaSP says whose changes have this p value at most, from a tenth of the samples on."""
     from claspy.streaming.segmentation import StreamingClaSPSegmentation
 
     n = len(X)
     warmup = min(n, max(50, n // 10))
-    stream = StreamingClaSPSegmentation(n, warmup, threshold=threshold, log_cps=True)
+    stream = StreamingClaSPSegmentation(n, warmup, window, threshold=threshold, log_cps=True)
     found = []
     n_known = 0
     for t, x in enumerate(transform(X)[:, 0]):
@@ -217,11 +225,12 @@ def clasp_alarms(transform: Callable[[Floats], Floats], threshold: float, X: Flo
 def clasp(given: Labelled, which: Sequence[int]) -> dict[int, Any]:
     """ClaSP with its own threshold, 0, and for each rate with the largest that keeps it."""
     Xs, ys, _ = given.raw_at(which)
-    transform = scaled(Xs, 1)
-    heard: dict[int, Any] = {0: partial(clasp_alarms, transform, P_VALUES[-1])}
+    # its segments have five windows at least
+    of_window = partial(clasp_alarms, scaled(Xs, 1), max(3, round(mean_length(ys) / 5)))
+    heard: dict[int, Any] = {0: partial(of_window, P_VALUES[-1])}
     n_samples = sum(map(len, Xs))
     for p_value in P_VALUES[::-1]:
-        at_value = partial(clasp_alarms, transform, p_value)
+        at_value = partial(of_window, p_value)
         false = sum(judged(at_value(X), y)["false"] for X, y in zip(Xs, ys, strict=True))
         heard |= {every: at_value for every in ASKED if false <= n_samples // every}
     return heard

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.missing import LARGEST_VALUE
-from structsvm.data.times import REGULAR, TimeAxis, time_axis
-from structsvm.errors import DataError, SettingsError, about, parameter, warn
+from structsvm.data.times import REGULAR, TimeAxis, time_axis, warn_about_times
+from structsvm.errors import DataError, SettingsError, about, parameter
 from structsvm.learner.change_tracker import Change, ChangeTracker
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
@@ -228,7 +228,8 @@ class _Clock:
     def read(self, axis: TimeAxis) -> None:
         """Refuse samples out of order, after a gap, or at another rate than those before."""
         values = axis.values if self.last is None else np.concatenate([[self.last], axis.values])
-        steps = replace(axis, values=values, written=None).steps
+        together = replace(axis, values=values, written=None)
+        steps = together.steps
         if (steps <= 0).any():
             i = int((steps <= 0).argmax())
             raise DataError(
@@ -239,14 +240,6 @@ class _Clock:
             self.last = values[-1]
             return
         step = self.step or float(np.median(steps))
-        if not self.step:
-            kind = "dates" if axis.holds_dates else "numbers"
-            low, high = self.learned.get(kind, (step, step))
-            if not low / REGULAR <= step <= REGULAR * high:
-                warn(
-                    f"steps are {step:.4g}, and {low:.4g} in what the model was learned "
-                    "from: resample to one step, or lengths and prices mean something else"
-                )
         if steps.max() > REGULAR * step:
             i = int(steps.argmax())
             raise DataError(
@@ -258,5 +251,7 @@ class _Clock:
                 f"steps are {np.median(steps):.4g}, and {step:.4g} before: resample to one "
                 "rate, or begin another stream"
             )
+        if not self.step:
+            warn_about_times(["the stream"], [together], self.learned)
         self.step = step  # a block that is refused leaves the clock as it was
         self.last = values[-1]
