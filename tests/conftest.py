@@ -17,6 +17,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 for _variable, _value in {
     "ADMIN__TICK__INTERVAL": "1s",
     "ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+    "CLIENT__HEARTBEAT": "60s",
+    "CLIENT__SCHEDULER_INFO_INTERVAL": "60s",
     "SCHEDULER__ACTIVE_MEMORY_MANAGER__START": "False",
     "WORKER__MEMORY__MONITOR_INTERVAL": "10s",
     "WORKER__PROFILE__ENABLED": "False",
