@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 READING, A_FEW = 0.35, 3.0
 """The part of the time in which files are read, and the seconds of it that there are always."""
-SPARE, SPARE_OF_ANSWERED = 0.15, 0.22
-"""The parts of the time by which choosing may be late in the end, and what only finds out again how
-good the answer of an earlier run is."""
+SPARE = 0.15
+"""The part of the time by which all may be late in the end."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +30,7 @@ class Time:
     @property
     def over(self) -> float:
         """When everything ends; never, if no time was given."""
-        return self._late(SPARE)
-
-    @property
-    def over_if_answered(self) -> float:
-        """When everything ends, if there is an answer of an earlier run already."""
-        return self._late(SPARE_OF_ANSWERED)
-
-    def _late(self, part: float) -> float:
-        return self.end + part * self.whole if self.whole > 0 else math.inf
+        return self.end + SPARE * self.whole if self.whole > 0 else math.inf
 
     @property
     def likely(self) -> float:

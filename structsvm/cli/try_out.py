@@ -105,7 +105,7 @@ class Wanted:
 
     def end_again(self, allowed: Time) -> float:
         """When what an earlier run has done as well ends; never, if it has no answer."""
-        return allowed.over_if_answered if self.is_answered else math.inf
+        return allowed.over if self.is_answered else math.inf
 
     def check(self) -> None:
         """Refuse to write over what is there, apart from predictions."""
@@ -359,8 +359,11 @@ class Search:
         learner = load_learner(self.output / MODEL)
         self.look_at(AT_ONCE)
         self.search.max_seconds = 0.0
-        end = self.allowed.over_if_answered
-        with suppress(OutOfTimeError), without_warnings(VerdictWarning), until(end):
+        with (
+            suppress(OutOfTimeError),
+            without_warnings(VerdictWarning),
+            until(self.allowed.over),
+        ):
             self.search.choose(self.train.data, resume=self.output / TRIED)
             return self._judged(learner, self.search)
         return None

@@ -450,8 +450,7 @@ def test_an_interrupted_run_ends_whatever_does_not_end(
             pass
 
     monkeypatch.setattr(f"structsvm.cli.try_out.{work}", for_ever)
-    for end in ("over", "over_if_answered"):
-        monkeypatch.setattr(allowed_time.Time, end, property(lambda _: -math.inf))
+    monkeypatch.setattr(allowed_time.Time, "over", property(lambda _: -math.inf))
     out, err = done(line + " --resume")
     assert "no time to judge it again" in err
     assert json.loads(out) == {"model": str(tmp_path / "out" / "model.structsvm")}
