@@ -75,7 +75,7 @@ FEW_VALUES = 100_000
 JUDGING, MORE = 5.0, 2.0
 """Seconds that judging takes, if no answer was judged before; and how much more in the end, when
 there are more methods."""
-LEARNED_BY = 0.6
+LEARNED_BY = 0.8
 """The part of the time of the first answer, about, after which it is learned."""
 LIMIT, SMALLER, LEAST = 0.5, 4, 1_000
 """The part of the time that is left in which the first answer is given, or else one that is learned

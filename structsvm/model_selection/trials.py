@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -138,12 +138,18 @@ class Clock:
         again = REFIT_COST if task.is_learned_again and task not in self.seconds else 0.0
         return self.takes(task) * ((1 if task.at_once else n_folds / self.n_workers) + again)
 
-    def share(self, task: Task, left: Sequence[Task]) -> AbstractContextManager[None]:
-        """What is told meanwhile, as a part of the time for what is left, learning included."""
+    def share(
+        self, task: Task, left: Sequence[Task], needed: Collection[Task]
+    ) -> AbstractContextManager[None]:
+        """What is told meanwhile, as a part of the time for what is left, learning included.
+
+        What is ``needed`` is tried whatever the time.
+        """
         now = time.monotonic()
         total = 0.0
         for other, n_folds in Counter(left).items():
-            if now + total + self.needs(other, n_folds) <= self.end_of_trials:
+            is_tried = now + total + self.needs(other, n_folds) <= self.end_of_trials
+            if other in needed or is_tried:
                 total += self.takes(other) * n_folds / self.n_workers
             elif now + total + self.least(other, n_folds) <= self.end_of_trials:
                 total = self.end_of_trials - now  # it is begun, and perhaps stopped
@@ -198,7 +204,8 @@ def trials_of(
                 late.add(task)
             if task not in late:
                 begun.append((task, part))
-                with clock.share(task, [other for other, _ in asked[number:] if other not in late]):
+                left = [other for other, _ in asked[number:] if other not in late]
+                with clock.share(task, left, needed):
                     yield delayed(task.tried_in)(
                         part, math.inf if task in needed else clock.end_of_trials
                     )

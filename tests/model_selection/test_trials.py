@@ -18,7 +18,14 @@ from structsvm.errors import CheckpointError, SettingsError
 from structsvm.learner import Method
 from structsvm.model_selection import trials
 from structsvm.model_selection.folds import Trial, with_count
-from structsvm.model_selection.trials import Clock, SavedTrials, Task, tasks_of, trials_of
+from structsvm.model_selection.trials import (
+    REFIT_COST,
+    Clock,
+    SavedTrials,
+    Task,
+    tasks_of,
+    trials_of,
+)
 from structsvm.partitions import UNCONSTRAINED, Instance
 from structsvm.support import progress
 from structsvm.support.progress import OutOfTimeError, stage, tell, until, watching
@@ -115,6 +122,27 @@ def test_the_first_answer_is_tried_whatever_it_takes_and_the_default_only_in_tim
     tasks = [task("untrained", log=log), first, task("b", log=log)]
     tried, untried = trials_of(tasks, FOLDS, Clock(clock.now - 1.0))
     assert (names(tried), names(untried)) == ({"untrained", "first"}, {"b"})
+
+
+@pytest.mark.parametrize("allowed", [0.0, 5.0, 1e9])
+def test_time_left_is_told_within_a_factor_of_two_whatever_time_is_given(clock, allowed):
+    """What is tried whatever it takes counts, too: none of it is over before it has ended."""
+    tasks = [
+        task("untrained", 1.0, 1.0, clock=clock),
+        task("first", 6.0, 6.0, clock=clock, is_first=True),
+    ]
+    start = clock.now
+    told = []
+
+    def listen(_, part):
+        told.append((clock.now - start, part))
+
+    with watching(listen):
+        trials_of(tasks, FOLDS, Clock(start + allowed))
+    whole = 3 * 1.0 + 3 * 6.0 + REFIT_COST * 6.0  # and learned from all
+    for at, part in told:
+        left = at * (1 - part) / part if part else math.inf
+        assert at < 2 or (whole - at) / 2 <= left <= 2 * (whole - at)
 
 
 @pytest.mark.parametrize("n_failed", [1, 2])
