@@ -8,7 +8,7 @@ import numpy as np
 
 from structsvm.data.instance import Instance
 from structsvm.data.per_instance import Counts
-from structsvm.errors import SettingsError, about
+from structsvm.errors import SettingsError, about, wording
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.rules import Rules, counts_within, read_rules
 from structsvm.learner.segments import Columns
@@ -17,6 +17,11 @@ from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.model import Found
 from structsvm.support.progress import stage
 from structsvm.support.values import refuse_below
+
+LEARN_RATES = wording(
+    "set learner.margin_rates_ = margin_rates(learner, Xs, ys) first",
+    of_files="learn with structsvm fit --rates",
+)
 
 
 def margin_tables(
@@ -76,8 +81,7 @@ def most_excess(learner: Fitted, level: float | None, guaranteed: bool) -> float
     rates = _rates_of(learner)
     if rates is None or rates.levels is None:
         raise SettingsError(
-            "level needs true changes of recordings that were held out: set "
-            "learner.margin_rates_ = margin_rates(learner, Xs, ys) first, or fit with --rates"
+            "level needs true changes of recordings that were held out: " + LEARN_RATES
         )
     return rates.levels.guaranteed(level) if guaranteed else rates.levels.about(level)
 
@@ -90,8 +94,7 @@ def alarm_margin(learner: Fitted, every: int | None, tolerance: int | None) -> f
     if rates is None or rates.alarms is None or tolerance_of(learner, tolerance) != rates.tolerance:
         raise SettingsError(
             "false_alarm_every needs recordings that were held out and segmented as they arrive, "
-            "with the same tolerance: set learner.margin_rates_ = margin_rates(learner, Xs, ys) "
-            "first, or fit with --rates"
+            "with the same tolerance: " + LEARN_RATES
         )
     return rates.alarms.margin(every) * float(learner.model_.unit)
 
