@@ -32,7 +32,7 @@ export function draw(isNew) {
   if (isNew || shown.wanted === wanted) drawPicture();
   if (shown.wanted === wanted) return;
   shown.wanted = wanted;
-  const meanwhile = setTimeout(drawPicture, 50);  // what is there, if the traces are late: else it is drawn once
+  const meanwhile = setTimeout(drawPicture, 100);  // what is there, if the traces are late: else it is drawn once
   traces(wanted, (drawn, which) => {
     clearTimeout(meanwhile);
     if (which.split(",", 1)[0] !== String(page.current)) return;
