@@ -141,8 +141,18 @@ class Alarm:
         self._is_ours = False
         if not is_ours:
             self._previous(number, frame)
-        elif self._is_armed and (frame is None or frame.f_code.co_name not in AT_THE_DOOR):
+            return
+        at_the_door = frame is not None and frame.f_code.co_name in AT_THE_DOOR
+        if self._is_armed and not at_the_door and not self._is_held:
             raise KeyboardInterrupt
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether the block is within one that holds signals back."""
+        handler = self._previous
+        while isinstance(handler, Alarm):
+            handler = handler._previous
+        return isinstance(handler, Interrupts) and not handler._released
 
 
 def uninterrupted(function: Callable[Given, Answer]) -> Callable[Given, Answer]:

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
@@ -134,6 +134,15 @@ class TestAlarm:
         with pytest.raises(KeyboardInterrupt), Alarm(0.0):
             in_order()
         assert ended == [1]
+
+    @pytest.mark.parametrize("n_alarms", [1, 2])
+    def test_it_is_silent_within_what_must_end_in_order(self, n_alarms):
+        with Interrupts() as held, ExitStack() as stack:
+            alarms = [stack.enter_context(Alarm(0.0)) for _ in range(n_alarms)]
+            while any(one._is_ours or not one.has_rung for one in alarms):
+                pass  # until all that was sent is answered
+            with pytest.raises(KeyboardInterrupt), held.released():
+                for_ever()
 
     def test_a_block_that_ended_before_is_not_interrupted_after_it(self, handler):
         for _ in range(300):
