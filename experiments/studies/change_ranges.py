@@ -4,9 +4,7 @@ The sets of score_decoder.py that have five groups or more. One half of the grou
 which also calibrates the ranges by folds of groups, and the changes of the other half are looked
 for in them, and the other way round. A metric in closed form (OLDA) and the segmenter of states
 with linear discriminants both see each sample and those four before and after. A range of a level
-that is guaranteed for a new group is there where the labelled half has enough groups. Beside the
-share of true changes in ranges are its 95 % interval as of independent changes, and the share that
-is predicted at the very sample, which no range leaves out, however low its level is.
+that is guaranteed for a new group is there where the labelled half has enough groups.
 """
 
 from __future__ import annotations
@@ -107,6 +105,7 @@ def rows_of(name: str, method: str, inside: Mapping[str, Sequence[Any]]) -> list
         row: dict[str, Any] = {"set": name, "method": method, "level": float(level)}
         row |= {"for": "a new group" if guaranteed == "True" else "about", "groups": len(shares)}
         row |= {"true changes": changes.size, "in ranges": float(changes.mean())}
+        # of independent changes; and what no range leaves out, however low its level is
         interval = binomtest(int(changes.sum()), changes.size).proportion_ci()
         row["95 % interval"] = f"{interval.low:.2f} to {interval.high:.2f}"
         row["found exactly"] = sum(n_found for _, _, n_found, _ in found) / changes.size
