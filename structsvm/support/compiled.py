@@ -27,6 +27,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 logger = logging.getLogger("structsvm.compiled")
 
+VALUES_TOGETHER = 64
+"""Values that are looked at side by side."""
+
 NOT_KEPT = (
     "what numba has compiled cannot be kept (%s): each process takes some ten seconds to compile "
     "it again; set NUMBA_CACHE_DIR to a folder with space for some MB"
@@ -153,15 +156,36 @@ def _fill_values(X: Floats, extremes: Floats) -> None:
     extremes[1] = -np.inf
     extremes[2] = X[0]
     extremes[3] = X[T // 2]
-    for t in range(T):
-        for j in range(P):
-            value = X[t, j]
-            extremes[2, j] += value - value
-            extremes[0, j] = value if value < extremes[0, j] else extremes[0, j]
-            extremes[1, j] = value if value > extremes[1, j] else extremes[1, j]
+    # Rows side by side make loops that the compiler turns into vectors.
+    together = max(1, VALUES_TOGETHER // P)
+    whole = T // together
+    if whole > 1:
+        _take_in(X[: whole * together].reshape(whole, together * P), extremes)
+    _take_in(X[whole * together if whole > 1 else 0 :], extremes)
     for j in range(P):
         if extremes[0, j] > extremes[1, j]:
             extremes[:2, j] = np.nan
+
+
+@inner()
+def _take_in(rows: Floats, extremes: Floats) -> None:
+    """Lower the least and raise the largest values of columns, of which rows hold one or more."""
+    n, width = rows.shape
+    P = extremes.shape[1]
+    low = np.full(width, np.inf)
+    high = np.full(width, -np.inf)
+    missing = np.zeros(width)
+    for t in range(n):
+        row = rows[t]
+        for j in range(width):
+            value = row[j]
+            low[j] = value if value < low[j] else low[j]
+            high[j] = value if value > high[j] else high[j]
+            missing[j] += value - value
+    for j in range(width):
+        extremes[0, j % P] = min(extremes[0, j % P], low[j])
+        extremes[1, j % P] = max(extremes[1, j % P], high[j])
+        extremes[2, j % P] += missing[j]
 
 
 @compiled(error_model="numpy")
