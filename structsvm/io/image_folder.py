@@ -172,7 +172,7 @@ def _read(
     image = pixels_of(path, max_pixels)
     labels = None
     doubt = ""
-    own = _map_of(path, masks, need_labels)
+    own = _needed_map_of(path, masks) if need_labels else _map_of(path, masks)
     if own is not None:
         labels, doubt = read_label_map(own, max_pixels, missing)
         sizes = [" x ".join(map(str, one.shape[:2])) for one in (labels, image)]
@@ -181,16 +181,21 @@ def _read(
     return LabelledImage(printable(path.stem), image, labels, str(path)), doubt
 
 
-def _map_of(path: Path, masks: Path | None, is_needed: bool) -> Path | None:
+def _map_of(path: Path, masks: Path | None) -> Path | None:
     """The label map of the name of an image, or else of its name with ``_mask`` added."""
     kinds = list(chain.from_iterable((kind, kind.upper()) for kind in MASK_KINDS))
     names = [f"{path.stem}{end}{kind}" for end, kind in product(("", MASK_ENDING), kinds)]
     maps = [masks / name for name in names] if masks is not None else []
     maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
-    if not maps and is_needed:
+    return maps[0] if maps else None
+
+
+def _needed_map_of(path: Path, masks: Path | None) -> Path:
+    own = _map_of(path, masks)
+    if own is None:
         where = "and no folder of masks was given" if masks is None else f"in {masks}"
         raise DataError(f"{path}: no label map of that name {where}")
-    return maps[0] if maps else None
+    return own
 
 
 def refuse_without_parts(
@@ -200,9 +205,8 @@ def refuse_without_parts(
 
     No image is read for it, and no more label maps than up to the first of several labels.
     """
-    maps = [_map_of(path, masks, is_needed=True) for path, masks in asked]
+    maps = [_needed_map_of(path, masks) for path, masks in asked]
     for one in maps if not may_be_one else ():
-        assert one is not None
         labels, _ = read_label_map(one, None, missing)
         if np.unique(labels[labels != UNKNOWN]).size > 1:
             return
