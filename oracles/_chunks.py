@@ -8,8 +8,6 @@ restricted first, into the nearest cluster that takes them (as in COP-KMeans; Wa
 that too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -40,7 +38,7 @@ class Chunks(NamedTuple):
     apart: Ints
 
     @classmethod
-    def from_links(cls, objective: GroupedObjective, constraint: Constraint) -> Chunks:
+    def from_links(cls, objective: GroupedObjective, constraint: Constraint) -> "Chunks":
         T, r = objective.Z.shape
         of = np.arange(T)
         for group in constraint.together:

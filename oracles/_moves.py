@@ -9,8 +9,6 @@ P_k the true clusters, and a move changes h of two clusters by inner products in
 may open a cluster of its own and the last one of a cluster may leave it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A trace objective cluster by cluster, and the partitions from which Hartigan moves start."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,7 +35,7 @@ class GroupedObjective(NamedTuple):
     """d."""
 
     @classmethod
-    def of(cls, objective: TraceObjective) -> GroupedObjective:
+    def of(cls, objective: TraceObjective) -> "GroupedObjective":
         Z = objective.Z - objective.Z.mean(axis=0)
         labels = np.zeros(Z.shape[0], dtype=np.int64)
         price = np.zeros(1)

@@ -8,8 +8,6 @@ Where values are missing, the score of a column is divided by the number of thos
 a segment then still adds a square: the sum of a part without any value is 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache

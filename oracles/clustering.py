@@ -6,8 +6,6 @@ only. Nothing says that the best answer is the maximum: it is declared heuristic
 the relaxation bounds what it may have missed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -10,8 +10,6 @@ projectors have negative entries: hence the model, in which C and a are linearis
 convex.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The best partition of a handful of samples by looking at every one: for tests and teaching."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

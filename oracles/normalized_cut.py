@@ -5,8 +5,6 @@ sqrt(d); two clusters by the exact degree-weighted 2-means of the first of them,
 with the degrees as weights.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -45,7 +43,7 @@ class Embedding:
     """(T,)."""
 
     @classmethod
-    def of(cls, W: Weights, count: int) -> Embedding:
+    def of(cls, W: Weights, count: int) -> "Embedding":
         """The first ``count`` eigenvectors."""
         d = W.degrees
         u0 = np.sqrt(d / d.sum())[:, None]

@@ -1,7 +1,5 @@
 """The best segments with states: a semi-Markov dynamic program over changes, states and lengths."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

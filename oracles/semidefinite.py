@@ -13,8 +13,6 @@ the value of the centred spectral relaxation. The solver's multipliers of ``M >=
 zero, serve as N; with N = 0 it is the spectral bound.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

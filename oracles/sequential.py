@@ -1,7 +1,5 @@
 """Change-point oracle: the best segmentation, exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

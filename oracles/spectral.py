@@ -10,8 +10,6 @@ Strictly larger eigenvalues are taken first, then directions outside the data (w
 nothing to ``X^T M X``), then the rest.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +71,7 @@ class SpectralOracle(Oracle):
 
     def relaxed(
         self, objective: TraceObjective, K: int | None
-    ) -> tuple[CompressedProjector, float, Basis]:
+    ) -> "tuple[CompressedProjector, float, Basis]":
         """The best projector, its value, and the basis that leads back to the samples."""
         truth = objective.truth if objective.has_truth else None
         data, basis = compress(objective.Z, truth)
@@ -83,8 +81,13 @@ class SpectralOracle(Oracle):
         return M, bound, basis
 
     def maximize_compressed(
-        self, data: CompressedData, metric: Floats, truth_weight: float, shift: float, K: int | None
-    ) -> tuple[CompressedProjector, float]:
+        self,
+        data: "CompressedData",
+        metric: Floats,
+        truth_weight: float,
+        shift: float,
+        K: int | None,
+    ) -> "tuple[CompressedProjector, float]":
         """Maximise ``Tr((X B X^T - c M_i + d I) M)`` on compressed data, whatever T is."""
         with single_threaded():
             S = data.matrix(metric, truth_weight)
@@ -200,7 +203,7 @@ class CompressedProjector:
     def n_samples(self) -> int:
         return self.data.n_samples
 
-    def inner(self, other: CompressedProjector) -> float:
+    def inner(self, other: "CompressedProjector") -> float:
         """``Tr(M M')`` for another projector of the same data, one of them without null part."""
         return float(np.sum((self.V.T @ other.V) ** 2))
 

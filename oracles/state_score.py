@@ -1,7 +1,5 @@
 """What a labelling of a recording by states earns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -142,7 +140,7 @@ class StateScore:
             earned += float(gain.sum()) if there > t else -float(gain.sum())
         return earned
 
-    def knowing(self, states: Ints) -> StateScore:
+    def knowing(self, states: Ints) -> "StateScore":
         """The same where samples have known states, (T,), and -1 stands for what is not known.
 
         Raises
@@ -154,7 +152,7 @@ class StateScore:
         others = (states >= 0)[:, None] & (np.arange(self.samples.shape[1]) != states[:, None])
         return replace(self, samples=np.where(others, -np.inf, self.samples))
 
-    def lasting(self, shortest: int = 1, longest: int | None = None) -> StateScore:
+    def lasting(self, shortest: int = 1, longest: int | None = None) -> "StateScore":
         """The same where no segment has fewer or more samples than these.
 
         A recording that is shorter may be one segment.

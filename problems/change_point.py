@@ -1,7 +1,5 @@
 """Change-point detection: segments of consecutive samples, all of them or those of a rule."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Clustering: partitions of the rows of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The objective of a metric for normalized cuts, and its convex models."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -60,7 +58,7 @@ class CutRisk(CompositeRisk):
             is_model=True,
         )
 
-    def part(self, which: Sequence[int]) -> CutRisk:
+    def part(self, which: Sequence[int]) -> "CutRisk":
         hinges = [self.hinges[i] for i in which]
         return replace(self, hinges=hinges, shares=self.shares[list(which)])
 

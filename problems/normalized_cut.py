@@ -1,7 +1,5 @@
 """Normalized cuts: partitions of the nodes of a graph, such as the superpixels of an image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar

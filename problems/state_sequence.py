@@ -1,7 +1,5 @@
 """Segments with states: which state follows which, and how long each lasts, as one linear model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,7 +80,7 @@ class StateSequence(Problem):
         refuse_unless(fits, "lengths", wanted, shown(values))
 
     @classmethod
-    def free(cls, n_states: int) -> StateSequence:
+    def free(cls, n_states: int) -> "StateSequence":
         """Every length and every change of states are allowed, and none is better than another."""
         whole = np.ones((n_states, n_states), dtype=np.bool_)
         return cls(np.zeros((n_states, 2)), whole, whole[0], whole[0])
@@ -104,7 +102,7 @@ class StateSequence(Problem):
         """The vector of these weights."""
         return np.concatenate([[samples, lengths, price], first, last, change.ravel()])
 
-    def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> StateSequence:
+    def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> "StateSequence":
         """The problem itself, after a look at the instances it is to be learned from."""
         for i, (x, y) in enumerate(zip(xs, ys, strict=False)):
             scores = np.asarray(x)

@@ -6,8 +6,6 @@ words of Python, ``skip_lines=[9]`` and ``recording 3``; the command line render
 is put into has the words of Python alone.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import threading
@@ -87,16 +85,16 @@ class Text(str):
 
     parts: tuple[Part, ...]
 
-    def __new__(cls, *parts: Part) -> Text:
+    def __new__(cls, *parts: Part) -> "Text":
         kept = tuple(_flat(parts))
         text = super().__new__(cls, "".join(map(str, kept)))
         text.parts = kept
         return text
 
-    def __add__(self, other: str) -> Text:
+    def __add__(self, other: str) -> "Text":
         return Text(self, other)
 
-    def __radd__(self, other: str) -> Text:
+    def __radd__(self, other: str) -> "Text":
         return Text(other, self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -114,7 +112,7 @@ class Text(str):
         """Whether each part of another text is a part of this one."""
         return all(part in self.parts for part in Text(other).parts)
 
-    def map(self, change: Callable[[Part], Part]) -> Text:
+    def map(self, change: Callable[[Part], Part]) -> "Text":
         """The same text with each part changed."""
         mapped: list[Part] = []
         for part in self.parts:

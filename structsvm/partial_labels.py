@@ -1,7 +1,5 @@
 """Labels that are known in part: what they say of a partition, and the parts that are known."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from contextlib import suppress

@@ -3,8 +3,6 @@
 Nothing here knows what a labelling is: partitions are one case, chains or classes are others.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -92,7 +90,7 @@ class Problem(Contract):
         lambda found: isinstance(found, Problem),
         "a problem, such as dataclasses.replace(self, n_features=...)",
     )
-    def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> Problem:
+    def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> "Problem":
         """The problem with the sizes that its settings leave open, such as that of features."""
         return self
 
@@ -275,7 +273,7 @@ class RegularizedRisk(Regularized):
     def n_instances(self) -> int:
         return len(self.xs)
 
-    def as_cvxpy(self, solution: Solution) -> cp.Problem:
+    def as_cvxpy(self, solution: Solution) -> "cp.Problem":
         """The problem over the support labellings of a solution, as an ordinary problem of cvxpy.
 
         Its value is between ``solution.lower`` and ``solution.upper``: a check of both that needs
@@ -359,7 +357,7 @@ class CompositeRisk(Regularized, Contract):
         """``sum_i h_i(c_i(w))`` and its gradient (or a subgradient), (d,)."""
 
     @abstractmethod
-    def part(self, which: Sequence[int]) -> CompositeRisk:
+    def part(self, which: Sequence[int]) -> "CompositeRisk":
         """The sum over some of the instances alone, without Omega: what a worker evaluates."""
 
     @abstractmethod

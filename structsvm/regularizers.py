@@ -1,7 +1,5 @@
 """Regularizers: Omega(w), its cvxpy form and its part of the dual bound."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -63,11 +61,11 @@ class Regularizer(ABC):
         """Return Omega(w), for ``w`` of shape (d,)."""
 
     @abstractmethod
-    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+    def as_cvxpy(self, B: Any, w: "cp.Expression", space: WeightSpace) -> "cp.Expression":
         """Omega of a cvxpy weight: ``B`` as users see it, ``w`` the vector."""
 
     @abstractmethod
-    def scaled(self, factor: float) -> Regularizer:
+    def scaled(self, factor: float) -> "Regularizer":
         """Return the regularizer ``factor * Omega``."""
 
     @hook
@@ -141,7 +139,7 @@ class SquaredNorm(_Weighted):
         away = w - self._center(space)
         return float(0.5 * self.weight * (away @ away))
 
-    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+    def as_cvxpy(self, B: Any, w: "cp.Expression", space: WeightSpace) -> "cp.Expression":
         import cvxpy as cp
 
         omega: cp.Expression = 0.5 * self.weight * cp.sum_squares(w - self._center(space))
@@ -183,7 +181,7 @@ class Trace(_Weighted):
     def value(self, w: Floats, space: WeightSpace) -> float:
         return float(self._linear(space) @ w)
 
-    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+    def as_cvxpy(self, B: Any, w: "cp.Expression", space: WeightSpace) -> "cp.Expression":
         omega: cp.Expression = self._linear(space) @ w
         return omega
 
@@ -240,7 +238,7 @@ class Custom(_Weighted):
 
         return float(self.weight * self._checked(cp.Constant(space.to_metric(w))).value)
 
-    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+    def as_cvxpy(self, B: Any, w: "cp.Expression", space: WeightSpace) -> "cp.Expression":
         omega: cp.Expression = self.weight * self._checked(B)
         return omega
 
@@ -285,7 +283,7 @@ class Separable(Regularizer):
     def value(self, w: Floats, space: WeightSpace) -> float:
         return sum(p.value(v, s) for p, v, s in self._blocks(w, space))
 
-    def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
+    def as_cvxpy(self, B: Any, w: "cp.Expression", space: WeightSpace) -> "cp.Expression":
         """Return the sum of the expressions of the parts; ``B`` is the first part of a metric."""
         terms: list[cp.Expression] = []
         for part, block, factor in self._blocks(w, space):
@@ -294,7 +292,7 @@ class Separable(Regularizer):
             terms.append(part.as_cvxpy(seen, block, factor))
         return sum(terms[1:], start=terms[0])
 
-    def scaled(self, factor: float) -> Separable:
+    def scaled(self, factor: float) -> "Separable":
         return Separable(tuple(part.scaled(factor) for part in self.parts))
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic | None:

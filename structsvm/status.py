@@ -1,7 +1,5 @@
 """How a run ended, what an answer certifies, and what a solver returns: plain, frozen values."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from enum import Enum

@@ -1,7 +1,5 @@
 """What is known of the instances of a training set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +37,7 @@ class Known:
     """Numbers of the labels of a recording that is labelled in part, -1 for none, (T,)."""
 
     @classmethod
-    def of(cls, truth: EquivalenceMatrix) -> Known:
+    def of(cls, truth: EquivalenceMatrix) -> "Known":
         return cls(truth.n_samples, Constraint(n_clusters=truth.n_clusters), truth)
 
     @property

@@ -5,8 +5,6 @@ entries times sqrt(2)), so that ``<A, B>`` is a dot product and one working set 
 cone.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -125,7 +123,7 @@ class WeightSpace(ABC):
         """Return the weight of a metric, the inverse of :meth:`to_metric`."""
 
     @abstractmethod
-    def variable(self, *names: str) -> tuple[cp.Expression, cp.Expression, list[cp.Constraint]]:
+    def variable(self, *names: str) -> "tuple[cp.Expression, cp.Expression, list[cp.Constraint]]":
         """A cvxpy variable as users see it, the vector ``w`` it stands for, and the cone.
 
         ``names`` are those of the factors, "w" or "w0", "w1", ... where they are not given.
@@ -155,7 +153,7 @@ class _Vectors(WeightSpace):
             B = np.diag(B)
         return _vector(B, self.size)
 
-    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+    def variable(self, *names: str) -> "tuple[cp.Variable, cp.Expression, list[cp.Constraint]]":
         import cvxpy as cp
 
         w = cp.Variable(self.size, name=(*names, "w")[0])
@@ -242,7 +240,7 @@ class PSD(WeightSpace):
             )
         return svec(B)
 
-    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+    def variable(self, *names: str) -> "tuple[cp.Variable, cp.Expression, list[cp.Constraint]]":
         """A symmetric matrix, and its svec as a sparse linear image of it."""
         import cvxpy as cp
 
@@ -303,7 +301,7 @@ class Product(WeightSpace):
         rest = sum(factor.dim for factor in self.factors[1:])
         return np.concatenate([self.factors[0].from_metric(B), np.zeros(rest)])
 
-    def variable(self, *names: str) -> tuple[cp.Expression, cp.Expression, list[cp.Constraint]]:
+    def variable(self, *names: str) -> "tuple[cp.Expression, cp.Expression, list[cp.Constraint]]":
         """Return what users see of the variables of the factors, and the vector of all of them."""
         import cvxpy as cp
 

@@ -1,7 +1,5 @@
 """The best segmentation at a price of a segment, or of so many segments."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -89,7 +87,7 @@ class SegmentSearch:
         assert path is not None
         return chosen[path]
 
-    def reversed(self) -> SegmentSearch:
+    def reversed(self) -> "SegmentSearch":
         objective = self.objective
         T = self.objective.n_samples
         truth = None

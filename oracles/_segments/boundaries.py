@@ -7,8 +7,6 @@ increase and whose ends never decrease, so that the tree of starts searches this
 least one change" forbids the segments that hold the region, by a lower end of the window.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -34,7 +32,7 @@ class Boundaries:
     """Disjoint regions, in order, with exactly so many boundaries, at least 1."""
 
     @classmethod
-    def of(cls, constraint: Constraint, n_samples: int) -> Boundaries:
+    def of(cls, constraint: Constraint, n_samples: int) -> "Boundaries":
         allowed, forced = constraint.boundary_masks(n_samples)
         counted: list[Region] = []
         for region in sorted(set(constraint.regions), key=lambda r: r.end - r.first):
@@ -65,14 +63,14 @@ class Boundaries:
             earliest[later] = np.maximum(earliest[later], a)
         return earliest
 
-    def reversed(self) -> Boundaries:
+    def reversed(self) -> "Boundaries":
         """The same of the recording backwards; without counted regions."""
         T = int(self.knots[-1])
         somewhere = tuple((T - b + 1, T - a + 1) for a, b in self.somewhere)
         required = self.knots.size - 1 - self.required[::-1]
         return Boundaries(T - self.knots[::-1], required, somewhere)
 
-    def among(self, chosen: Ints) -> Boundaries:
+    def among(self, chosen: Ints) -> "Boundaries":
         required = np.searchsorted(chosen, self.required)
         return replace(self, knots=self.knots[chosen], required=required)
 
@@ -124,7 +122,7 @@ class Nodes(NamedTuple):
     """... and the last one, before ``earliest`` where there is none."""
 
     @classmethod
-    def of(cls, boundaries: Boundaries, allowed: Allowed | None) -> Nodes:
+    def of(cls, boundaries: Boundaries, allowed: Allowed | None) -> "Nodes":
         knots = boundaries.knots
         low = boundaries.earliest()
         high = knots - 1

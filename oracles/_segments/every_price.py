@@ -4,8 +4,6 @@ The score of every segment is written down once, and each price looks at all of 
 a sixth of the time of a search for each. It finds the same one of equal segmentations.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from structsvm.oracles._segments.one_call import scatter_of

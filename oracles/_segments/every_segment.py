@@ -7,8 +7,6 @@ slips corrected (one vector instead of a T x T table, the backtrack along a colu
 scores instead of the summed-area table.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

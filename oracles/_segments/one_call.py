@@ -1,7 +1,5 @@
 """Searches that are one compiled call, for recordings of which nothing is known."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ They are values that can be copied: a copy that goes on alone says what would be
 ended now, or if no segment had begun near a sample.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from copy import copy
@@ -79,7 +77,7 @@ class OnlineSearch:
     """The last segment of the best segmentation, which begins at -1 if none is allowed."""
 
     @classmethod
-    def of_states(cls, score: StateScore, lengths: Floats | None = None) -> OnlineSearch:
+    def of_states(cls, score: StateScore, lengths: Floats | None = None) -> "OnlineSearch":
         """What :func:`best_states` finds in all samples, exactly; those of ``score`` are not read.
 
         ``lengths``, (C, n), are what a segment earns that is a whole recording, shorter than any
@@ -103,7 +101,7 @@ class OnlineSearch:
         )
 
     @classmethod
-    def of_changes(cls, n_columns: int, price: float, max_candidates: int = 256) -> OnlineSearch:
+    def of_changes(cls, n_columns: int, price: float, max_candidates: int = 256) -> "OnlineSearch":
         """The best segmentation at a price of a segment, of samples in the metric, (n, r).
 
         It is exact as long as no more than ``max_candidates`` segments may be running, which
@@ -183,13 +181,13 @@ class OnlineSearch:
         self.gone += gone
         return common
 
-    def ended(self) -> OnlineSearch:
+    def ended(self) -> "OnlineSearch":
         """The search of a recording that has no further samples."""
         search = self.copy()
         search._go_on(self.first + len(self.rows))
         return search
 
-    def copy(self) -> OnlineSearch:
+    def copy(self) -> "OnlineSearch":
         """The same search, which goes on alone."""
         search = copy(self)
         search.running = Running._make(one.copy() for one in self.running)

@@ -5,8 +5,6 @@ rows of the segments that follow, so that one sweep from the newest finds what i
 from where on paths have parted.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +50,7 @@ class Running(NamedTuple):
     """Its row, or -1, (C,)."""
 
     @classmethod
-    def of(cls, first: Floats, most: int, r: int = 0) -> tuple[Running, Ints, int]:
+    def of(cls, first: Floats, most: int, r: int = 0) -> "tuple[Running, Ints, int]":
         """The first segments of a recording, and their paths."""
         begin = np.flatnonzero(first > -np.inf)
         C = first.size

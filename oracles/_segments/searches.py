@@ -15,8 +15,6 @@ worse by more than that, so that which of several equal segmentations is found d
 alone, and not on how they are looked for.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from structsvm.oracles._segments.table import SCORE_OVERHEAD, SegmentTable, end_row, lane_scores

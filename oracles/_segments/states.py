@@ -1,7 +1,5 @@
 """The search for the best states: one pass over the samples, and the way back."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -16,8 +16,6 @@ Boundaries may only lie on *knots* ``0 = x_0 < ... < x_m = T``: a forbidden boun
 knot. The kernels count in *nodes*, each of which stands for a knot (``Nodes``).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -7,8 +7,6 @@ splits it to whatever width the processor has. This module alone knows of LLVM.
 """
 # ruff: noqa: ARG001  (numba reads the names of arguments)
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Baselines that ignore the features: learning does not pay while one of them is as good."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A classifier of boundaries, by the difference of what is before and after, and its peaks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -114,7 +112,7 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
             by_price.append(np.array(of_each).T)
         return choices, np.vstack(by_price)
 
-    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> Peaks:
+    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> "Peaks":
         """Choose how peaks are picked."""
         (self.spread_, self.threshold_, self.distance_) = USUAL_SETTING
         self.loss_ = np.nan

@@ -1,7 +1,5 @@
 """Classifiers of samples, whose names are smoothed by a price for each change, or by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -114,7 +112,7 @@ class FrameClassifier(FrameLearner):
         by_price = [[runs_of(best_path(L, price)).breakpoints for L in seen] for price in prices]
         return prices, losses_of([part.truth for part in scored.known], by_price)
 
-    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> PricedStates:
+    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> "PricedStates":
         if not scored.is_tunable:
             choices = [USUAL_PRICE]
             losses = np.array([[np.nan]])
@@ -211,7 +209,7 @@ class SmoothedScores(ScoreLearner):
             by_setting.append([runs_of(path).breakpoints for path in paths])
         return choices, losses_of([part.truth for part in scored.known], by_setting)
 
-    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> SmoothedStates:
+    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> "SmoothedStates":
         width, shortest = 1, 1
         if scored.is_tunable:
             width, shortest = choices[int(losses.mean(axis=1).argmin())]

@@ -1,7 +1,5 @@
 """Classifiers of items by themselves: rows of tables, pixels of images, nodes of graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The command ``structsvm``, also ``python -m structsvm``."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """The time of ``--minutes``: when reading ends, when all does, and what is left."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ class Time:
             return math.inf
         return max(self.start + READING * self.whole, time.monotonic() + A_FEW)
 
-    def part(self, n: int) -> Time:
+    def part(self, n: int) -> "Time":
         """One of so many parts of what is left."""
         now = time.monotonic()
         return Time(now, now + max(self.end - now, 0.0) / n)

@@ -1,7 +1,5 @@
 """What ``structsvm try`` answers: what was found, judged, written and told."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Sequence
@@ -58,7 +56,7 @@ class Answer:
         output: Path,
         learner: Learner,
         search: MetricLearnerCV | None = None,
-    ) -> Answer:
+    ) -> "Answer":
         """Judge by what was held out, of the columns that were learned from."""
         test = test.with_columns_of(learner)
         inputs = test.inputs
@@ -110,7 +108,7 @@ class Answer:
             write_atomically(output / "report.html", printable(self.page).encode())
             write_folder(output / PREDICTED, self.test.inputs, self.predicted)
 
-    def replaces(self, earlier: Answer) -> bool:
+    def replaces(self, earlier: "Answer") -> bool:
         """Whether nothing is lost: names of states, or what is lost on what was held out.
 
         Of methods that learn from the same samples cross-validation has chosen this one.

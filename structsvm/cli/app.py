@@ -1,7 +1,5 @@
 """The command itself: which part runs, and how it ends."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

@@ -1,7 +1,5 @@
 """``structsvm compare``: how fast each solver learns a metric."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """``structsvm decode``: scores of states and labels of some files in, segments of all files out."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path

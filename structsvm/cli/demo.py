@@ -1,7 +1,5 @@
 """``structsvm demo``: learn from real data, and see what it is worth on other people's."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path

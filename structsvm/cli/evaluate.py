@@ -1,7 +1,5 @@
 """What learning is worth on held-out data: ``structsvm evaluate``, and what ``try`` holds out."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from collections.abc import Sequence

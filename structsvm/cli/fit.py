@@ -1,7 +1,5 @@
 """``structsvm fit``: learn a method."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from argparse import Namespace

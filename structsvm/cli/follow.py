@@ -1,7 +1,5 @@
 """``structsvm predict --follow``: changes in what comes on standard input, as they are found."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

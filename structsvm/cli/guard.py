@@ -3,8 +3,6 @@
 Nothing that a command reads is written over, and nothing that exists unless it is forced.
 """
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -40,7 +38,7 @@ class Guard:
     force: bool
 
     @classmethod
-    def of(cls, args: Namespace) -> Guard:
+    def of(cls, args: Namespace) -> "Guard":
         named = [getattr(args, name, None) for name in ("model", "regions", "labels")]
         read = [*(getattr(args, "paths", None) or []), *filter(None, named)]
         return cls(list(map(Path, read)), getattr(args, "labels", None), args.force)

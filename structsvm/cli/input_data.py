@@ -1,7 +1,5 @@
 """What a command has read: samples, labels, groups and times, with the request that they answer."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter
@@ -145,7 +143,7 @@ class InputData:
             "they are in their paths"
         )
 
-    def labelled_in_part(self) -> InputData:
+    def labelled_in_part(self) -> "InputData":
         """The same with labels of which some may be missing, and a note of how many are."""
         inputs = replace(self, labels=self.partial_labels())
         terminal = self.terminal

@@ -1,7 +1,5 @@
 """Reading the files and labels of a command, with the settings that were typed."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """``structsvm label``: a page in the browser to label, learn and correct."""
 
-from __future__ import annotations
-
 import warnings
 import webbrowser
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The options of the commands: how each is read, and what its help says."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import sys
@@ -41,7 +39,7 @@ METHODS = (
 class Parser(argparse.ArgumentParser):
     """Argparse that says which word was probably meant, and to which command an option belongs."""
 
-    commands: Mapping[str, Parser]
+    commands: "Mapping[str, Parser]"
 
     def __init__(self, **settings: Any) -> None:
         as_written = argparse.RawDescriptionHelpFormatter

@@ -1,7 +1,5 @@
 """What commands write: partitions as tables, images and figures."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -199,7 +197,7 @@ def label_map(labels: Any, kind: str) -> bytes:
 
 
 @contextmanager
-def figure_in(path: Path, terminal: Terminal) -> Iterator[Figure]:
+def figure_in(path: Path, terminal: Terminal) -> "Iterator[Figure]":
     """A figure that no window shows, and that is written in the format of the file's name."""
     module = require("matplotlib.figure", "plot", "plotting")
     buffer = io.BytesIO()

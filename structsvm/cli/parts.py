@@ -1,7 +1,5 @@
 """What ``structsvm try`` learns from, and what it holds out of what was read."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time
@@ -66,20 +64,20 @@ class Part:
     is_thinned: bool = False
     """Whether some of it was left out to answer in time."""
 
-    def at(self, which: NDArray[np.bool_]) -> Part:
+    def at(self, which: NDArray[np.bool_]) -> "Part":
         """Some of the samples, (N,)."""
         indices = np.flatnonzero(which).tolist()
         items = [self.inputs.items[i] for i in indices]
         inputs = replace(self.inputs, items=items, labels=None)
         return replace(self, inputs=inputs, data=self.data.at(indices))
 
-    def cut(self, pieces: Sequence[tuple[int, NDArray[np.int64]]], **changes: Any) -> Part:
+    def cut(self, pieces: Sequence[tuple[int, NDArray[np.int64]]], **changes: Any) -> "Part":
         """Parts of recordings or of the table: the number of each, and its items; with changes."""
         items = [replace(self.inputs.items[i].at(rows), **changes) for i, rows in pieces]
         data = replace(self.data.cut(pieces), called=[item.name for item in items])
         return Part(replace(self.inputs, items=items, labels=None), data)
 
-    def of_columns(self, names: Sequence[str]) -> Part:
+    def of_columns(self, names: Sequence[str]) -> "Part":
         """The same with these columns alone; of images, whose columns are made, with all."""
         if self.inputs.features is None or tuple(names) == self.inputs.features:
             return self
@@ -89,14 +87,14 @@ class Part:
         inputs = replace(self.inputs, items=items)
         return replace(self, inputs=inputs, data=replace(data, names=list(names)))
 
-    def with_columns_of(self, learner: Learner) -> Part:
+    def with_columns_of(self, learner: Learner) -> "Part":
         """The same with the columns that a learner knows, as far as it was learned from these."""
         names = [str(name) for name in getattr(learner, "feature_names_in_", ())]
         there = self.inputs.features or ()
         return self.of_columns(names) if names and {*names} <= {*there} else self
 
     @property
-    def in_pieces(self) -> Part:
+    def in_pieces(self) -> "Part":
         """Recordings, if they are few, in pieces that have their recording for group."""
         part = self
         data = self.data

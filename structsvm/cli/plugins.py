@@ -1,7 +1,5 @@
 """``structsvm problems``: what is installed, from whom; ``new``: one more."""
 
-from __future__ import annotations
-
 import re
 from argparse import Namespace
 from dataclasses import asdict

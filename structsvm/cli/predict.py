@@ -1,7 +1,5 @@
 """``structsvm predict``: partitions of new files, printed or written."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What was typed: settings, the learner, the problem and the features that it names."""
 
-from __future__ import annotations
-
 import ast
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
@@ -99,7 +97,7 @@ class Request:
     """Whether files that the table of labels has nothing about have no labels, and are kept."""
 
     @classmethod
-    def of(cls, args: Namespace) -> Request:
+    def of(cls, args: Namespace) -> "Request":
         names = ("problem", "context", "labels", "regions", "groups")
         typed = {name: getattr(args, name, None) for name in names}
         settings = {name: value for name, value in typed.items() if value is not None}

@@ -1,7 +1,5 @@
 """``structsvm show``, ``diagnose`` and ``plot``: what is in a model, and what makes it poor."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +95,7 @@ def run_plot(args: Namespace, terminal: Terminal) -> int:
 
 
 def _draw(
-    learner: Learner, inputs: InputData, figure: Figure, K: Any, about: dict[str, Any]
+    learner: Learner, inputs: InputData, figure: "Figure", K: Any, about: dict[str, Any]
 ) -> None:
     """Draw a recording with its segments, a table with its clusters, or an image with its parts."""
     (X,) = inputs.Xs

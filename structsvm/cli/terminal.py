@@ -1,7 +1,5 @@
 """Where a command prints, and how it spells the parameters and recordings that messages name."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -7,8 +7,6 @@ from the part that was held out; where that is too little, from the cross-valida
 if they are enough.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from argparse import Namespace

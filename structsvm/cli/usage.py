@@ -4,8 +4,6 @@ Nothing that learns or draws is imported here, so that help and wrong usage are 
 the module of a command is imported when the command runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values as users hold them: what numpy would change without a word is refused, or found."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from os import PathLike
 from typing import Any

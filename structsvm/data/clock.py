@@ -1,7 +1,5 @@
 """Moments and lengths of time as people and programs write them."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Columns that are constant, and columns and labels that may be meant otherwise than as read."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Copies and near copies of instances and rows, which are not independent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is partitioned: arrays in memory, or read when they are needed, and what is made of them."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import weakref
@@ -65,12 +63,12 @@ class Deferred:
     def has_gaps(self) -> bool:
         return self.origin.has_gaps
 
-    def then(self, step: Step, n_features: int | None = None) -> Deferred:
+    def then(self, step: Step, n_features: int | None = None) -> "Deferred":
         """These data with a further step, after which there are P' features; P by default."""
         P = self.n_features if n_features is None else n_features
         return Deferred(self.origin, (*self.steps, step), P, self.labels)
 
-    def at(self, rows: Ints) -> Deferred:
+    def at(self, rows: Ints) -> "Deferred":
         digest = hashlib.sha256(self.origin.fingerprint.encode())
         digest.update(np.ascontiguousarray(rows).data)
         shape = (rows.size, self.n_features)
@@ -100,7 +98,7 @@ class Deferred:
         """To other processes it travels as the place where it is read."""
         return Deferred, (self.origin, self.steps, self.n_features)
 
-    def __deepcopy__(self, memo: Any) -> Deferred:
+    def __deepcopy__(self, memo: Any) -> "Deferred":
         """Nothing in it is ever changed."""
         return self
 
@@ -310,7 +308,7 @@ class Instance:
         """Whether values are missing."""
         return has_missing(self.data)
 
-    def at(self, rows: Ints) -> Instance:
+    def at(self, rows: Ints) -> "Instance":
         """Return some of the items, by their numbers, as an instance of their own.
 
         Raises
@@ -335,13 +333,13 @@ class Instance:
         """Labels as features and baselines learn from them: the name of each item, if any."""
         return self.side.item_labels(y) if hasattr(self.side, "item_labels") else y
 
-    def part(self, rows: Ints, truth: Any) -> tuple[Instance, Any]:
+    def part(self, rows: Ints, truth: Any) -> "tuple[Instance, Any]":
         """Some labelled items and their partition, as an instance to calibrate a price with."""
         if hasattr(self.side, "labelled"):
             return self, self.side.labelled(rows, truth)
         return self.at(rows), truth
 
-    def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> Instance:
+    def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> "Instance":
         """Return the same items, or some of them, with other features, (T, P').
 
         ``made`` are their names where a stage of features has made them of those measured.

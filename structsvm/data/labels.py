@@ -1,7 +1,5 @@
 """Labels as users hold them: one for each sample, missing, unknown, or marks of changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 

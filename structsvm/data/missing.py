@@ -1,7 +1,5 @@
 """Missing values: a NaN adds nothing to any sum, and a mean is that of the values there are."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is given for each recording or table: its weight, its group, its number of clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The door for recordings, in memory or not: each of them becomes an array, checked."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Rows in the order of time: the one rule of all containers."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Features in standard deviations from their mean, of each recording or of all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -36,7 +34,7 @@ class Standardizer:
     @classmethod
     def fit(
         cls, kind: str | None, Xs: Sequence[Data], weights: Floats | None = None
-    ) -> Standardizer:
+    ) -> "Standardizer":
         """Learn what has to be learned from the training recordings, of these weights (N,)."""
         refuse_unlisted("standardize", kind, ("both", *STANDARDIZE))
         if kind not in ("training", "both", "wider"):

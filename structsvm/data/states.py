@@ -1,7 +1,5 @@
 """The states of recordings by name: what labels say of each sample."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +26,7 @@ class States:
     """Number of the state of each sample, -1 where it has no name, (T_i,) each."""
 
     @classmethod
-    def read(cls, ys: Any, Xs: Sequence[Floats], user: str, words: Words = RECORDINGS) -> States:
+    def read(cls, ys: Any, Xs: Sequence[Floats], user: str, words: Words = RECORDINGS) -> "States":
         """Read a name for each sample of each recording."""
         way_out = (
             f": {user} learns the {words.named}s of {words.item}s by name, so give a name for each"

@@ -1,7 +1,5 @@
 """The time of each sample, as it was recorded."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -213,7 +211,7 @@ class TimeAxis:
         later = moments + np.timedelta64(1, "D")
         return later if later - self.values[-1] < first - moments else moments
 
-    def past_midnight(self) -> TimeAxis:
+    def past_midnight(self) -> "TimeAxis":
         """Return the times, with times of a clock on the next day after each midnight."""
         if not (self.clock and self.holds_dates):
             return self
@@ -224,7 +222,7 @@ class TimeAxis:
         days = np.concatenate([[0], np.cumsum(falls)])
         return replace(self, values=self.values + days * np.timedelta64(1, "D"))
 
-    def at(self, rows: NDArray[np.int64]) -> TimeAxis:
+    def at(self, rows: NDArray[np.int64]) -> "TimeAxis":
         written = None if self.written is None else tuple(self.written[i] for i in rows.tolist())
         return replace(self, values=self.values[rows], written=written)
 

@@ -1,7 +1,5 @@
 """What a problem calls its instances, clusters and items in messages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import SupportsInt
 

@@ -1,7 +1,5 @@
 """Synthetic recordings in which few features matter."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

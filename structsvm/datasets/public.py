@@ -1,7 +1,5 @@
 """Public labelled recordings, fetched from where their authors publish them, and converted."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence

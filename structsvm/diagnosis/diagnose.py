@@ -1,7 +1,5 @@
 """Look for what makes a fit poor: the table of checks, and the door."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

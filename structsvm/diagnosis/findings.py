@@ -1,7 +1,5 @@
 """What was looked at, and what was found to make a fit poor."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -112,7 +110,7 @@ class Diagnosis:
             lines.append(fill("  -> " + finding.remedy, subsequent_indent="     "))
         return "\n".join(lines)
 
-    def spelled(self, words: Callable[[str], str]) -> Diagnosis:
+    def spelled(self, words: Callable[[str], str]) -> "Diagnosis":
         """These findings with parameters spelled as on the command line."""
         findings = [
             replace(finding, found=words(finding.found), remedy=words(finding.remedy))

@@ -1,7 +1,5 @@
 """Columns, copies and labels that make a fit poor."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any

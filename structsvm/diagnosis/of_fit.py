@@ -1,7 +1,5 @@
 """What a fitted learner says of itself, without any instances."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from structsvm.diagnosis.findings import Found

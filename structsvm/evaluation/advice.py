@@ -2,8 +2,6 @@
 the least loss.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -41,7 +39,7 @@ class Ranking:
         accuracies: Mapping[str, float | None],
         cross_validated: bool,
         preferred: str | None,
-    ) -> Ranking:
+    ) -> "Ranking":
         """Rank by the losses of each method on the same instances, (N,), NaN if it failed."""
         tried = {name: values for name, values in losses.items() if not np.isnan(values).any()}
         blind = [values for name, values in tried.items() if name in BLIND]
@@ -84,7 +82,7 @@ class Ranking:
         blind = self.best_blind
         return blind is None or self.losses[self._least] < self.losses[blind] - EQUAL_LOSSES
 
-    def among(self, available: Collection[str]) -> Ranking:
+    def among(self, available: Collection[str]) -> "Ranking":
         """The ranking of the learned metric, of these methods, and of what is blind."""
         kept = {LEARNED, *BLIND, *available}
         losses = {name: loss for name, loss in self.losses.items() if name in kept}

@@ -1,7 +1,5 @@
 """Solvers on the same problem: how fast each closes its certified gap."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace

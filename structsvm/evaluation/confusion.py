@@ -1,7 +1,5 @@
 """Counts of the names that states were given."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """Paired differences of losses on held-out instances, and the choice that they support."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -93,7 +91,7 @@ class Contrast:
         weights: Floats | None = None,
         draws: float = 1,
         inflation: float = 1.0,
-    ) -> Contrast:
+    ) -> "Contrast":
         """Mean, interval and counts.
 
         There are ``draws`` times as many units as are independent. The variance of the mean is
@@ -114,7 +112,7 @@ class Contrast:
         n = int((weights > 0).sum())
         return cls(baseline, mean, se, mean - half, mean + half, n, G, won, lost, freedom, chance)
 
-    def one_of(self, n: int) -> Contrast:
+    def one_of(self, n: int) -> "Contrast":
         """The contrast of the best of ``n`` baselines, the upper end where Bonferroni puts it.
 
         The best of many beats a metric by chance more often than one that was named before. The
@@ -126,7 +124,7 @@ class Contrast:
         return replace(self, high=self.mean + half)
 
     @property
-    def told(self) -> Contrast:
+    def told(self) -> "Contrast":
         """The contrast without its interval if too few units support one."""
         return self if self.units >= MIN_UNITS else replace(self, low=-np.inf, high=np.inf)
 

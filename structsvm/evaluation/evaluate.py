@@ -1,7 +1,5 @@
 """What a learned metric is worth on held-out instances, and how far it depends on those it has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, overload

@@ -1,7 +1,5 @@
 """How often changes with a margin are right, on recordings they were not learned from."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

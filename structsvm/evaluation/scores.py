@@ -1,7 +1,5 @@
 """Scores of partitions, and their means over instances."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -145,7 +143,7 @@ class Evaluation:
         evidence: Evidence,
         question: str = "",
         **about: Any,
-    ) -> Evaluation:
+    ) -> "Evaluation":
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
         Each is scored on the items whose labels are ``known``, which some must be of each instance.

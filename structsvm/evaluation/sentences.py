@@ -1,7 +1,5 @@
 """What verdicts say: one sentence for each code, shared by Python, command line and report."""
 
-from __future__ import annotations
-
 from structsvm.learner.methods import ACRONYMS
 
 IN_SENTENCES = {

@@ -1,7 +1,5 @@
 """Groups of rows, or of clusters, of tables held out in folds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any

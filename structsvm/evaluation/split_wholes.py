@@ -1,7 +1,5 @@
 """Instances held out in folds, as wholes, and with them a state that is hidden from the others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product

@@ -1,7 +1,5 @@
 """What is held out of labelled instances: whole ones, groups of rows, some clusters, or states."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from structsvm.errors import DataError, SettingsError, parameter

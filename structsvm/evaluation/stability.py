@@ -1,7 +1,5 @@
 """How much the weights of a metric depend on which recordings there are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the weight of a structured problem is worth on held-out instances: its losses, paired."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether learning pays, by paired differences of losses, and what that says in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -104,7 +102,7 @@ class Verdict:
         evidence: Evidence | None = None,
         remarks: Remarks | None = None,
         best: str | None = None,
-    ) -> Verdict:
+    ) -> "Verdict":
         """Judge by the losses of each method on the same instances, (N,), "learned" among them.
 
         Losses are NaN where there is nothing to find. ``units`` are the groups of the instances, or
@@ -246,18 +244,18 @@ class Verdict:
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }
 
-    def with_notes(self, notes: Iterable[str], **fields: Any) -> Verdict:
+    def with_notes(self, notes: Iterable[str], **fields: Any) -> "Verdict":
         """The verdict with sentences of ``structsvm.evaluation.sentences.NOTES``, by their keys."""
         whole = f"{self.evidence.words.whole}s"
         fields |= {"wholes": f"groups of {whole}" if self.evidence.grouped else whole}
         fields |= {"measure": self.evidence.measure, "method": self.evidence.method}
         return self.remarking(notes=tuple(NOTES[note].format_map(fields) for note in notes))
 
-    def remarking(self, **remarks: Any) -> Verdict:
+    def remarking(self, **remarks: Any) -> "Verdict":
         """The verdict with other remarks."""
         return replace(self, remarks=replace(self.remarks, **remarks))
 
-    def advised_by(self, ranking: Ranking) -> Verdict:
+    def advised_by(self, ranking: Ranking) -> "Verdict":
         """The verdict with the advice of further figures, such as those of a cross-validation."""
         is_found = self.code == "blind" and ranking.beats_blind
         return replace(self, ranking=ranking, code="blind-metric" if is_found else self.code)

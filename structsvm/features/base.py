@@ -1,7 +1,5 @@
 """What a stage of features promises: which recordings come in, and which features go out."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from math import inf
@@ -105,7 +103,7 @@ class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
     @hook
     def fit_held_out(
         self, Xs: Recordings, ys: Any = None, groups: Any = None
-    ) -> list[RecordingTransformer]:
+    ) -> "list[RecordingTransformer]":
         """Learn from the training recordings and return a fitted transformer for each of them.
 
         It makes of the recording what :meth:`fit_transform` makes of it, whenever that is read.

@@ -1,7 +1,5 @@
 """Principal components of features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

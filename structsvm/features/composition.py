@@ -1,7 +1,5 @@
 """Stages of features side by side, and one behind the other."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from copy import copy

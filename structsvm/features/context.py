@@ -1,7 +1,5 @@
 """Features of a sample and of what is near it: lags, and statistics of moving windows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """Classifiers of single samples (frames), with context, and their scores of held-out recordings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Robust Hermite moments, whose means change with a distribution."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 

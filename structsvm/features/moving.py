@@ -1,7 +1,5 @@
 """Moments of windows that move along a recording, compiled."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from structsvm.support.compiled import compiled

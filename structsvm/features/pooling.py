@@ -1,7 +1,5 @@
 """How much each of several classifiers counts, by what it says of samples that it has not seen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Features of the windows of a raw signal, and ends of windows as times of the signal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

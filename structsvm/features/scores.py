@@ -1,7 +1,5 @@
 """Scores by classifiers: how probable a state, a region or a boundary is at each sample."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy

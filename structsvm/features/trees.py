@@ -3,8 +3,6 @@
 The arrays are the nodes that scikit-learn has learned, whatever objects its versions keep them in.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Features by transformers of other libraries."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Graphs whose nodes carry features, as arrays, and labels of their nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -111,7 +109,7 @@ class FeatureGraph:
         T = self.n_samples
         return T * (T - 1) // 2 if self.edges is None else int(self.edges.shape[1])
 
-    def with_features(self, X: Floats, names: Sequence[str]) -> FeatureGraph:
+    def with_features(self, X: Floats, names: Sequence[str]) -> "FeatureGraph":
         """Return the same graph with features (T, P') that were made of its own.
 
         Those with the name of one of its own are as spatial as that, others are not spatial.
@@ -121,7 +119,7 @@ class FeatureGraph:
         made = np.array([name not in own for name in names])
         return replace(self, X=X, features=tuple(names), spatial=spatial, made=made)
 
-    def at(self, nodes: Ints) -> FeatureGraph:
+    def at(self, nodes: Ints) -> "FeatureGraph":
         """Return the graph of some of the nodes and the edges between them, without pixels."""
         place = np.full(self.n_samples, -1, dtype=np.int64)
         place[nodes] = np.arange(len(nodes))

@@ -1,7 +1,5 @@
 """Images as graphs of their pixels or superpixels; what comes in is never changed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

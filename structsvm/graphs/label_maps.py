@@ -1,7 +1,5 @@
 """Images and label maps in files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress

@@ -1,7 +1,5 @@
 """Labels of the nodes of a graph, in full or in part, and how they are compared."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -125,12 +123,12 @@ class NodeLabels:
             parts = (n @ ((2.0 * inside / N - shares) / sizes).T).argmax(axis=1)
 
     @classmethod
-    def of_nodes(cls, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
+    def of_nodes(cls, M: EquivalenceMatrix, sizes: Floats) -> "NodeLabels":
         """Make labels of a partition of the nodes, whose sizes are (T,)."""
         return cls(M, np.eye(M.n_clusters)[M.labels] * sizes[:, None])
 
     @classmethod
-    def of_some(cls, rows: Ints, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
+    def of_some(cls, rows: Ints, M: EquivalenceMatrix, sizes: Floats) -> "NodeLabels":
         """A partition of some of the nodes, of the others of which nothing is known."""
         counts = np.zeros((sizes.size, M.n_clusters))
         counts[rows, M.labels] = sizes[rows]

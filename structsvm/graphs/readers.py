@@ -1,7 +1,5 @@
 """Graphs as users hold them, made into arrays; what comes in is never changed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The similarity ``W_B`` of a graph, and its derivatives with respect to ``B``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,7 +53,7 @@ class Similarity:
     """(2, E); None for a complete graph."""
 
     @classmethod
-    def of(cls, graph: FeatureGraph) -> Similarity:
+    def of(cls, graph: FeatureGraph) -> "Similarity":
         return cls(graph.X - graph.X.mean(axis=0), graph.edges)
 
     def __call__(self, L: Floats) -> Weights:

@@ -1,7 +1,5 @@
 """A fitted learner as what other libraries take: distances, breakpoints, frames, files, graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike

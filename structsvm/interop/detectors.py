@@ -1,7 +1,5 @@
 """The learned metric in ruptures; imported when it is asked for, because ruptures is optional."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ KernelCPD: Any = ruptures.KernelCPD
 CostMl: Any = ruptures.costs.CostMl
 
 
-def ruptures_cost(learner: MetricLearner) -> MetricCost:
+def ruptures_cost(learner: MetricLearner) -> "MetricCost":
     """Return a ``ruptures`` cost: a ``CostMl`` of the metric that standardises as the learner does.
 
     ``Dynp(custom_cost=cost, min_size=1, jump=1).fit(X).predict(n_bkps=K - 1)`` equals
@@ -42,7 +40,7 @@ def ruptures_cost(learner: MetricLearner) -> MetricCost:
     return MetricCost(learner)
 
 
-def ruptures_detector(learner: MetricLearner) -> MetricDetector:
+def ruptures_detector(learner: MetricLearner) -> "MetricDetector":
     """Return a ``ruptures`` estimator: ``KernelCPD`` on the transformed signal.
 
     ``ruptures_detector(learner).fit(X).predict()`` equals ``learner.predict_breakpoints(X)``;
@@ -72,7 +70,7 @@ class MetricCost(CostMl):  # type: ignore[misc]
         super().__init__(metric=learner.metric_.matrix)
         self.learner, self.min_size = learner, 1
 
-    def fit(self, signal: Any) -> MetricCost:
+    def fit(self, signal: Any) -> "MetricCost":
         super().fit(_signal(self.learner, signal))
         return self
 
@@ -85,7 +83,7 @@ class MetricDetector(KernelCPD):  # type: ignore[misc]
         self.learner = learner
         self.metric = learner.metric_
 
-    def fit(self, signal: Any) -> MetricDetector:
+    def fit(self, signal: Any) -> "MetricDetector":
         Z = self.metric.transform(_signal(self.learner, signal))
         super().fit(np.ascontiguousarray(Z))
         return self

@@ -1,7 +1,5 @@
 """Datasets of poses as recordings, and what was found in them as others read it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import PurePath

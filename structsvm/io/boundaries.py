@@ -1,7 +1,5 @@
 """Where neighbouring stretches meet: ends that are last samples, small gaps, small overlaps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +35,7 @@ class Stretch:
     """Times as the axis has them; None at the end of the recording."""
 
     @classmethod
-    def of(cls, row: Interval, axis: TimeAxis) -> Stretch:
+    def of(cls, row: Interval, axis: TimeAxis) -> "Stretch":
         start = axis.value(row.start)
         end = None if row.end == np.inf else axis.value(row.end)
         if end is not None and end < start:
@@ -80,7 +78,7 @@ class Boundaries:
         return ", and ".join(words for words, is_so in said.items() if is_so)
 
     @classmethod
-    def of(cls, several: Sequence[tuple[Sequence[Stretch], TimeAxis]]) -> Boundaries:
+    def of(cls, several: Sequence[tuple[Sequence[Stretch], TimeAxis]]) -> "Boundaries":
         """Find out what the ends mean, from how far neighbours of all recordings are apart.
 
         Where most that touch are one step apart, of the samples or of what times are written in,

@@ -1,7 +1,5 @@
 """Labels of which no recording changes: what the reason is, and the way out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Treatment of what was read: gaps, labels that mark changes, odd columns, fine sampling."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What is said of a file that is not read: the line that makes a table of it, if there is one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Bytes of text files as text: encodings, ends of lines, and how other programs write numbers."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from contextlib import suppress

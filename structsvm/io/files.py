@@ -1,7 +1,5 @@
 """Reading of recordings from files and folders, and writing of .npz files."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections import Counter

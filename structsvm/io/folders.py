@@ -1,7 +1,5 @@
 """Which files of a folder are recordings, and what else is there."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatch

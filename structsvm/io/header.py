@@ -1,7 +1,5 @@
 """Where the header of a table ends: rows of names, of units, and lines above them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product, starmap, takewhile

@@ -1,7 +1,5 @@
 """Folders of images with same-named label maps."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable, Sequence

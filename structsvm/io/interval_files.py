@@ -1,7 +1,5 @@
 """Files of stretches of time with labels: read, and written for tools that correct them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Recordings with the labels of files of stretches and changes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

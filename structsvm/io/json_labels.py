@@ -1,7 +1,5 @@
 """Stretches of time in JSON, by recording, as a list, or within other objects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """A file of labels as lines and as a table, and what its columns are of, by their names."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -4,8 +4,6 @@ One format is one function from a file to rows (:mod:`structsvm.io.label_rows`);
 the table of them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ A reader of a format makes rows, which may only start or stop something or lack 
 :func:`settled` gives each of them an end.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

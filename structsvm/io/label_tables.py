@@ -1,7 +1,5 @@
 """Rows of labels in tables with a header, by the names of their columns."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -61,7 +59,7 @@ class Columns:
     """The recording of all rows, where it is told above the table."""
 
     @classmethod
-    def of(cls, file: LabelFile) -> Columns:
+    def of(cls, file: LabelFile) -> "Columns":
         table = file.table
         sign = _sign_in(file.table)
         by_role = columns_in([name for name in table if name != sign]) | file.columns

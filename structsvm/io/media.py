@@ -5,8 +5,6 @@ What was decoded is described step by step and forgotten, so that memory does no
 size of pictures or the rate of sound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain, product

@@ -1,7 +1,5 @@
 """Recordings in .npz files: arrays that need no pickle."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from os import PathLike

@@ -1,7 +1,5 @@
 """One recording, labelled or not, with the names of its features; and how files are read."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -88,7 +86,7 @@ class Recording:
     """When each sample was measured, if that is known; numbers or dates (T,) become an axis."""
     origin: Origin | None = None
     """The rows of the table that it was read from."""
-    fine: Recording | None = None
+    fine: "Recording | None" = None
     """What its samples are windows of, if they are: that recording as it was measured."""
     window: int = 1
     """The number of samples of ``fine`` in each of its own; the last one has those that remain."""
@@ -122,7 +120,7 @@ class Recording:
         rows = Origin(Path(), np.arange(len(self.X))) if self.origin is None else self.origin
         return rows.place(start, end)
 
-    def at(self, rows: NDArray[np.int64]) -> Recording:
+    def at(self, rows: NDArray[np.int64]) -> "Recording":
         """Return the recording of some samples, in this order."""
         parts: dict[str, Any] = {"X": self.X[rows]}
         parts |= {
@@ -138,7 +136,7 @@ class Recording:
             parts["fine"] = self.fine.at(np.concatenate([windows[t] for t in rows]))
         return replace(self, **parts)
 
-    def with_features(self, features: Sequence[str], owner: str) -> Recording:
+    def with_features(self, features: Sequence[str], owner: str) -> "Recording":
         """Return the recording with its columns in the order of ``features``, matched by name.
 
         Raises
@@ -163,7 +161,7 @@ class Recording:
             raise DataError(f"{self.where} has other features than {owner}{why}")
         return self.choosing(wanted)
 
-    def choosing(self, features: Sequence[str]) -> Recording:
+    def choosing(self, features: Sequence[str]) -> "Recording":
         places = {name: j for j, name in enumerate(self.features)}
         order = [places[name] for name in features]
         return replace(self, X=np.ascontiguousarray(self.X[:, order]), features=tuple(features))

@@ -3,8 +3,6 @@
 This is the only place that guesses them; pandas reads the table.
 """
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip

@@ -1,7 +1,5 @@
 """What a file says of a recording, stretches with labels, as labels of samples, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -210,7 +208,7 @@ class Marks:
     @classmethod
     def of(
         cls, recording: Recording, file: Path, rows: Sequence[Interval], sought: Set[str]
-    ) -> Marks:
+    ) -> "Marks":
         rows = since_start(rows, recording.time)
         with about(f"{file}: {recording.name}"):
             return cls(recording, file, rows, sought, _axis_of(recording, rows))

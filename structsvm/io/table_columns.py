@@ -1,7 +1,5 @@
 """Columns of a table as features, labels and times."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Conversion of tables to recordings."""
 
-from __future__ import annotations
-
 import io
 import re
 import warnings

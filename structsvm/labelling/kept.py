@@ -4,8 +4,6 @@
 label is blank where nothing is known. ``.history.jsonl`` beside it has a line for each change.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

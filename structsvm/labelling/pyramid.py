@@ -1,7 +1,5 @@
 """The least and the greatest value of stretches of a recording, at once at any zoom."""
 
-from __future__ import annotations
-
 from itertools import repeat
 from typing import Any
 

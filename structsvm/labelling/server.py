@@ -1,7 +1,5 @@
 """The server of the page: on this machine only, for whoever has the address, one page at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import mimetypes

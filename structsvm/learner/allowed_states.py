@@ -1,7 +1,5 @@
 """Which sequences of states are allowed: changes, an order, and how long each state lasts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -32,7 +30,7 @@ class Allowed:
     longest: Floats
 
     @classmethod
-    def of(cls, given: Any, classes: NDArray[Any]) -> Allowed:
+    def of(cls, given: Any, classes: NDArray[Any]) -> "Allowed":
         """What a user allows."""
         names = classes.tolist()
         C = len(names)
@@ -61,7 +59,7 @@ class Allowed:
             raise SettingsError("min_length is above max_length: swap them")
         return cls(changes, first, last, shortest, longest)
 
-    def of_parts(self, edges: Bools) -> Allowed:
+    def of_parts(self, edges: Bools) -> "Allowed":
         """What known stretches keep, of which some are cut out of recordings, (n, 2).
 
         They begin and end in any state, and their first and last segments may have been longer.

@@ -1,7 +1,5 @@
 """Completing labellings that are known in part, learning from them, and again."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

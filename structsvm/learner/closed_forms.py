@@ -1,7 +1,5 @@
 """Metrics in closed form, which minimise no objective: what a learned one has to beat."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Codes of missing values, and labels, among the columns."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

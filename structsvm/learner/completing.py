@@ -1,7 +1,5 @@
 """Learning a metric and its price from labels that are known in part."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial

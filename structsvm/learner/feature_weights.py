@@ -1,7 +1,5 @@
 """How much each feature counts in a learned metric, against the untrained one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Model files: arrays and a JSON header in one .npz file, with nothing in it that could run."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import replace
 from importlib import import_module

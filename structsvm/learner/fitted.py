@@ -1,7 +1,5 @@
 """What is asked of a fitted learner."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol
 

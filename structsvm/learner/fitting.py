@@ -1,7 +1,5 @@
 """How to learn: what the parameters stand for, and learning from full labels."""
 
-from __future__ import annotations
-
 import logging
 import math
 import time
@@ -80,7 +78,7 @@ class Settings:
     backend: Backend
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any]) -> Settings:
+    def of(cls, parameters: Mapping[str, Any]) -> "Settings":
         refuse_unstored(parameters)
         problem = problem_from(parameters["problem"], parameters["random_state"])
         traits = problem.traits
@@ -214,7 +212,9 @@ class FitState:
     risk: Risk
 
     @classmethod
-    def of(cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None) -> FitState:
+    def of(
+        cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None
+    ) -> "FitState":
         """The objective, in the units in which the untrained metric is the identity."""
         problem = data.problem
         examples = data.examples

@@ -1,7 +1,5 @@
 """The forms in which instances are handed in, so that answers come back in the same form."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
@@ -59,7 +57,7 @@ class Form:
         Xs: Any,
         features: Sequence[Any] | None = None,
         problem: PartitionProblem | None = None,
-    ) -> Form:
+    ) -> "Form":
         """Take apart what is given; a problem of recordings has the rows in the order of time."""
         if is_prepared(Xs):
             return cls(Xs)
@@ -101,12 +99,12 @@ class Form:
         return form._taken_apart(features)
 
     @classmethod
-    def given_to(cls, learner: Any, Xs: Any) -> Form:
+    def given_to(cls, learner: Any, Xs: Any) -> "Form":
         """Take apart what is given to a learner; one that is not fitted says so itself."""
         names = getattr(learner, "feature_names_in_", None)
         return cls.of(Xs, names, getattr(learner, "problem_", None))
 
-    def _in_time(self, rows: Sequence[Rows], features: Sequence[Any] | None) -> Form:
+    def _in_time(self, rows: Sequence[Rows], features: Sequence[Any] | None) -> "Form":
         frames = without_counting([one.X for one in rows], features)
         form = replace(self, instances=frames, rows=tuple(rows))._taken_apart(features)
         moved = [form._called(i) for i, one in enumerate(rows) if one.order is not None]
@@ -114,7 +112,7 @@ class Form:
             warn_about_order(moved)
         return form
 
-    def _taken_apart(self, features: Sequence[Any] | None) -> Form:
+    def _taken_apart(self, features: Sequence[Any] | None) -> "Form":
         """Recordings as arrays, with the columns of the first one or those of the model."""
         recorded = [x for x in self.instances if is_recording(x)]
         if not recorded:
@@ -145,7 +143,7 @@ class Form:
             for axis, index in zip(self.axes, self.indices(len(self.rows)), strict=True)
         ]
 
-    def told(self, learned: Mapping[str, Sequence[float]] | None = None) -> Form:
+    def told(self, learned: Mapping[str, Sequence[float]] | None = None) -> "Form":
         """Warn of gaps, and of other rates than those learned from; return the form itself."""
         if any(axis is not None for axis in self.axes):
             warn_about_times([self._called(i) for i in range(len(self.rows))], self.axes, learned)

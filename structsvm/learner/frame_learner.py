@@ -1,7 +1,5 @@
 """Methods that find segments by what a classifier says of each sample of a recording."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
@@ -58,15 +56,15 @@ class FrameLearner(Learner):
         return problem.traits.contiguous
 
     @abstractmethod
-    def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
+    def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> "Scored":
         """Learn from checked labels, and score the recordings by what has not seen them."""
 
     @abstractmethod
-    def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
+    def _losses(self, scored: "Scored") -> tuple[Sequence[Any], Floats]:
         """Choices of settings, and the loss of each on each known stretch, (n_choices, n_known)."""
 
     @abstractmethod
-    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> Model:
+    def _tuned(self, scored: "Scored", choices: Sequence[Any], losses: Floats) -> Model:
         """Choose the settings; usual ones where nothing is known that was held out."""
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
@@ -132,7 +130,7 @@ class FrameLearner(Learner):
         return FrameScores(self.models_, self.classes_, owner)
 
     @hook
-    def _scored_in(self, data: TrainingSet) -> Scored:
+    def _scored_in(self, data: TrainingSet) -> "Scored":
         arrays = [filled(instance.X) for instance in data.instances]
         return self._scored(arrays, data.item_labels, data.groups)
 
@@ -196,7 +194,7 @@ class Scored:
     units: Ints
     """The group of each recording, or its own number, (N,)."""
 
-    def at(self, which: NDArray[np.bool_]) -> Scored:
+    def at(self, which: NDArray[np.bool_]) -> "Scored":
         """With some of the known stretches."""
         kept = [part for part, take in zip(self.known, which.tolist(), strict=True) if take]
         return replace(self, known=kept)

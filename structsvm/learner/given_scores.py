@@ -1,7 +1,5 @@
 """Scores of states that are given: which column is which state's, and whether they can be used."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -47,7 +45,7 @@ class GivenScores(Stage):
     @classmethod
     def of(
         cls, Xs: Sequence[Floats], states: States, names: Sequence[Any] | None, is_asked: bool
-    ) -> GivenScores:
+    ) -> "GivenScores":
         """Find the column of each labelled state, by names that are asked for, or tables have."""
         P = Xs[0].shape[1]
         column = _columns_by_name(names, P, is_asked)
@@ -71,7 +69,7 @@ class GivenScores(Stage):
         kept = [name for name in others if name not in strange]
         return scores._with_others([column[name] for name in kept], kept)
 
-    def _with_others(self, columns: Iterable[int], names: Sequence[str]) -> GivenScores:
+    def _with_others(self, columns: Iterable[int], names: Sequence[str]) -> "GivenScores":
         """With states that have a column and no label."""
         if not names:
             return self

@@ -1,7 +1,5 @@
 """Instances of any kind and labellings of them, checked where they enter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +29,7 @@ class Instances:
     weights: Floats = field(default_factory=lambda: np.empty(0))
     """(N,), of sum 1, of labelled instances."""
 
-    def at(self, which: Ints) -> Instances:
+    def at(self, which: Ints) -> "Instances":
         weights = self.weights[which]
         return replace(
             self,

@@ -1,7 +1,5 @@
 """The face of every method that partitions instances: what it is asked for, and gives back."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -120,7 +118,7 @@ class Learner(Predictor, ProblemParameters, ABC):
         The last one only if the instances named their features.
     """
 
-    baselines_: dict[str, Learner]
+    baselines_: "dict[str, Learner]"
     question_: str | None
 
     # What only some methods have.
@@ -177,7 +175,7 @@ class Learner(Predictor, ProblemParameters, ABC):
         return f"the {type(self).__name__}"
 
     @hook
-    def _named_by(self, baselines: Mapping[str, Learner]) -> None:
+    def _named_by(self, baselines: "Mapping[str, Learner]") -> None:
         """Take the names of states from a baseline, where the method has none of its own."""
 
     # ---- learning
@@ -321,7 +319,7 @@ class Learner(Predictor, ProblemParameters, ABC):
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
 
-    def _compare_with(self, fitted: Mapping[str, Learner]) -> None:
+    def _compare_with(self, fitted: "Mapping[str, Learner]") -> None:
         """Take baselines, which may name the parts that the method finds."""
         for baseline in fitted.values():
             baseline.training_data_ = self.training_data_

@@ -1,7 +1,5 @@
 """Columns that are lost where a metric is used, and features that say nothing there."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from copy import copy

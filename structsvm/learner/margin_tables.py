@@ -1,7 +1,5 @@
 """What is known of the change at the start of each segment: its margin, rate and range."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a learner is compared with, and what is chosen from, whatever the problem."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property

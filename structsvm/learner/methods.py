@@ -1,7 +1,5 @@
 """Methods by name: learners that another one is compared with, or that one is chosen from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -66,7 +64,7 @@ class Method:
         """Whether it is learned for some strength of the regularizer."""
         return bool(self.learner.has_path)
 
-    def along(self, lams: Sequence[float]) -> list[Method]:
+    def along(self, lams: Sequence[float]) -> "list[Method]":
         """The candidates of model selection: one for each strength, if it has none of its own."""
         if not self.has_path:
             return [self]
@@ -74,7 +72,7 @@ class Method:
         path = sorted({float(lam) for lam in self.lams or lams}, reverse=True)
         return [self._at(lam) for lam in (path if own is None else [own])]
 
-    def _at(self, lam: float) -> Method:
+    def _at(self, lam: float) -> "Method":
         learner = copy(self.learner)
         learner.lam = lam
         return replace(self, learner=learner, lams=(), lam=lam)

@@ -1,7 +1,5 @@
 """The method that learns a metric, or computes one, in which instances are partitioned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """The parameter ``problem`` of estimators, and the settings of a problem by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Questions about new instances, which any method answers in the form in which they come."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -180,7 +178,7 @@ class Predictor:
         tolerance: int | None = None,
         max_candidates: int = 256,
         false_alarm_every: int | None = None,
-    ) -> Stream:
+    ) -> "Stream":
         """Segment a recording that has not ended, as its samples come.
 
         Parameters

@@ -1,7 +1,5 @@
 """From what users hold to what the model of a fitted learner sees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any

@@ -1,7 +1,5 @@
 """Which partitions are allowed, as users say it, as constraints."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypedDict

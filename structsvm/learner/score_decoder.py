@@ -1,7 +1,5 @@
 """Segments with states from the probabilities of any model: learned, without its classifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Names of what was found: a part has the state that is most probable over its items."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From instances as measured to what a model sees: features, standardisation, probabilities."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -130,7 +128,7 @@ class Inputs(Stage):
     @classmethod
     def of(
         cls, features: RecordingTransformer | None, standardize: str | None, data: TrainingSet
-    ) -> tuple[Inputs, TrainingSet]:
+    ) -> "tuple[Inputs, TrainingSet]":
         """Fit them, once for all metrics that see the same, and apply them."""
         key = "inputs", id(features), standardize
         # With the features, so that no others have their id.
@@ -140,7 +138,7 @@ class Inputs(Stage):
     @classmethod
     def fit(
         cls, features: RecordingTransformer | None, standardize: str | None, data: TrainingSet
-    ) -> tuple[Inputs, TrainingSet]:
+    ) -> "tuple[Inputs, TrainingSet]":
         """Fit them, and apply them to the instances."""
         words = data.problem.traits.words
         made: tuple[str, ...] = ()

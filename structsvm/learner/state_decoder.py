@@ -1,7 +1,5 @@
 """The decoder of states: weights of scores, lengths and changes, learned from sequences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
@@ -120,7 +118,7 @@ class StateDecoder(FrameLearner):
                     losses[g, i] = problem.loss(ys[i], problem.predict(w, xs[i]))
         return CHOICES, losses
 
-    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> LearnedStates:
+    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> "LearnedStates":
         """Choose where to start by the mean loss, and learn the weights of the decoder."""
         self._learn_weights(scored, choices, losses)
         model = LearnedStates(self.allowed_, self.lengths_, self.weight_, self.smoothing)
@@ -129,7 +127,7 @@ class StateDecoder(FrameLearner):
         return replace(model, late=self._lateness(model, known))
 
     @hook
-    def _lateness(self, model: LearnedStates, scored: Scored) -> Ints | None:
+    def _lateness(self, model: "LearnedStates", scored: Scored) -> Ints | None:
         """By how many samples changes from state a to state b are found late, (C, C)."""
         return None
 
@@ -160,12 +158,12 @@ class StateDecoder(FrameLearner):
 
     @hook
     def _pays(
-        self, risk: Any, w: Floats, blocks: Blocks, numbers: tuple[float, ...], least: float
+        self, risk: Any, w: Floats, blocks: "Blocks", numbers: tuple[float, ...], least: float
     ) -> bool:
         """Whether learned weights are kept, rather than counts with the least of many losses."""
         return bool(np.mean(blocks.losses(risk.problem, w)) < WORSE * least)
 
-    def _risk(self, blocks: Blocks, numbers: tuple[float, ...]) -> RegularizedRisk:
+    def _risk(self, blocks: "Blocks", numbers: tuple[float, ...]) -> RegularizedRisk:
         """What is minimised: the mean loss, and the distance to counts with these numbers."""
         counted = blocks.counts(self.allowed_.first.size)
         allowed = self.allowed_.of_parts(blocks.edges)
@@ -185,7 +183,7 @@ class StateDecoder(FrameLearner):
         """Weights of scores in units of a typical segment, as those of scores of samples."""
         return np.concatenate([weight[:1] * self.unit_, weight[1:]])
 
-    def _blocks(self, scored: Scored) -> Blocks:
+    def _blocks(self, scored: Scored) -> "Blocks":
         """The known stretches in blocks of samples."""
         seen = scored.seen(self.smoothing)
         sequences = scored.sequences
@@ -225,14 +223,14 @@ class Blocks:
     longest: int
     """Up to how many blocks the lengths of segments are told apart."""
 
-    def at(self, which: Bools) -> Blocks:
+    def at(self, which: Bools) -> "Blocks":
         """Some of the stretches."""
         chosen = np.flatnonzero(which).tolist()
         xs = [self.xs[i] for i in chosen]
         ys = [self.ys[i] for i in chosen]
         return replace(self, xs=xs, ys=ys, units=self.units[chosen], edges=self.edges[chosen])
 
-    def counts(self, C: int) -> StateCounts:
+    def counts(self, C: int) -> "StateCounts":
         """What they tell about lengths and changes of C states."""
         return StateCounts.of(self.ys, C, self.edges)
 
@@ -291,7 +289,7 @@ class StateCounts:
     squares: Floats
 
     @classmethod
-    def of(cls, ys: Sequence[Ints], C: int, edges: Bools | None = None) -> StateCounts:
+    def of(cls, ys: Sequence[Ints], C: int, edges: Bools | None = None) -> "StateCounts":
         """Of stretches that begin and end where recordings do; ``edges``, (n, 2), if not all do."""
         whole = np.ones((len(ys), 2), dtype=np.bool_) if edges is None else edges
         first = np.zeros(C)

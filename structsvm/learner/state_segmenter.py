@@ -1,7 +1,5 @@
 """Segments with states, learned from labelled recordings: classifiers, and a decoder's weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """From instances to partitions: what the model of a learner finds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain

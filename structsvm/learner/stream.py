@@ -1,7 +1,5 @@
 """Segments of a recording that has not ended, as its samples come."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from typing import Any

@@ -1,7 +1,5 @@
 """The estimator of any structured problem: labellings that are no partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial

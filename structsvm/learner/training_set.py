@@ -2,8 +2,6 @@
 memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -91,7 +89,7 @@ class TrainingSet:
         feature_names: Sequence[str] | None = None,
         sample_weight: Any = None,
         groups: Any = None,
-    ) -> TrainingSet:
+    ) -> "TrainingSet":
         """Read instances and labels in any form that users write them, or take what was read."""
         if isinstance(Xs, cls):
             beside = {"y": ys, "feature_names": feature_names, "sample_weight": sample_weight}
@@ -148,7 +146,7 @@ class TrainingSet:
         made: Made = self._made[what]
         return made
 
-    def at(self, which: Sequence[int] | Ints) -> TrainingSet:
+    def at(self, which: Sequence[int] | Ints) -> "TrainingSet":
         lists: dict[str, Any] = {
             name: [values[i] for i in which]
             for name in ("instances", "labels", "groups", "given", "called")
@@ -156,7 +154,7 @@ class TrainingSet:
         }
         return replace(self, weights=self.weights[np.asarray(which, dtype=np.intp)], **lists)
 
-    def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
+    def cut(self, pieces: Sequence[tuple[int, Ints]]) -> "TrainingSet":
         """Return that of parts of instances, by number and items; whole if labelled in part."""
         whole = replace(self.at([i for i, _ in pieces]), groups=None, called=None)
         instances = list(whole.instances)
@@ -174,11 +172,11 @@ class TrainingSet:
         return replace(whole, instances=instances, labels=labels, given=given)
 
     @property
-    def told_apart(self) -> TrainingSet:
+    def told_apart(self) -> "TrainingSet":
         """Take each instance for a group of its own where all of them are in one group."""
         return replace(self, groups=None) if len({*(self.groups or ())}) == 1 else self
 
-    def counted(self) -> TrainingSet:
+    def counted(self) -> "TrainingSet":
         """Those with a weight, and with labels that say anything.
 
         Completing instances of which nothing is known was measured to be harmful.
@@ -191,18 +189,18 @@ class TrainingSet:
 
     def with_features(
         self, Xs: Sequence[Floats], made: tuple[str, ...] | None = None
-    ) -> TrainingSet:
+    ) -> "TrainingSet":
         pairs = zip(self.instances, Xs, strict=True)
         return replace(self, instances=[instance.with_features(X, made) for instance, X in pairs])
 
-    def read(self) -> TrainingSet:
+    def read(self) -> "TrainingSet":
         """The set with its instances in memory."""
         data = [instance.data for instance in self.instances]
         arrays = map_arrays("reading", np.asarray, data)
         is_there = all(X is array for X, array in zip(data, arrays, strict=True))
         return self if is_there else self.with_features(arrays)
 
-    def made_by(self, step: Step) -> TrainingSet:
+    def made_by(self, step: Step) -> "TrainingSet":
         return replace(self, instances=apply_to_instances(self.instances, step))
 
     @property
@@ -261,7 +259,7 @@ class TrainingSet:
         return (self.question or ROWS) if has_rows(self.problem, self.instances) else None
 
     @property
-    def parts(self) -> TrainingSet:
+    def parts(self) -> "TrainingSet":
         """Everything whose partition is known, as instances of their own."""
         if self.complete.all():
             return self

@@ -1,7 +1,5 @@
 """What a model was learned on, in a few numbers, by which instances are known again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What training labels have to teach: names of states, or segments alone."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

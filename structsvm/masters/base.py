@@ -1,7 +1,5 @@
 """Cuts, the working set that holds them, and what a master promises to do with it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Where no formula is known, from a dual point of a conic program that is checked, whoever found it.
 """
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING
 
@@ -129,7 +127,7 @@ def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
     return offset + proved.bound - KEPT_WITHIN * (size + proved.weight)
 
 
-def proof_of(problem: cp.Problem) -> Proof:
+def proof_of(problem: "cp.Problem") -> Proof:
     """What a dual point that Clarabel proposes proves, in the units of the problem."""
     import clarabel
     import cvxpy as cp

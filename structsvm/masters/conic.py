@@ -3,8 +3,6 @@
 ``min x'Px/2 + q'x`` subject to ``Ax + s = b`` with ``s`` in a product of cones.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Mapping
@@ -40,7 +38,7 @@ class Units(NamedTuple):
         """Bounds of the columns in these units."""
         return ends[0] / self.columns, ends[1] / self.columns
 
-    def scaled(self, program: ConicProgram) -> ConicProgram:
+    def scaled(self, program: "ConicProgram") -> "ConicProgram":
         """The program for ``x / columns``, with rows and objective in units, all powers of two."""
         d = self.columns
         c = self.objective
@@ -54,12 +52,12 @@ class Units(NamedTuple):
         )
 
 
-def units_of(program: ConicProgram) -> Units:
+def units_of(program: "ConicProgram") -> Units:
     """The units that the data of a program say."""
     return units_for(program, columns_of(program, program.groups, program.b))
 
 
-def columns_of(program: ConicProgram, groups: Ints, b: Floats) -> Floats:
+def columns_of(program: "ConicProgram", groups: Ints, b: Floats) -> Floats:
     """The size of each column by the data: ``|b_i| / |A_ij|`` of the rows that say most of it.
 
     Rows of a group, the planes of a height or those of a cone, have the largest of their right
@@ -115,7 +113,7 @@ def _most_of_others(rows: Ints, terms: Floats, n: int) -> Floats:
     return np.where(is_last & (rows[second] != rows), 0.0, largest)
 
 
-def units_for(program: ConicProgram, columns: Floats) -> Units:
+def units_for(program: "ConicProgram", columns: Floats) -> Units:
     """Units of rows and of the objective for those of the columns."""
     A = program.A
     groups = np.repeat(program.groups, np.diff(A.indptr))
@@ -152,7 +150,7 @@ class ConicProgram:
     offset: float = 0.0
 
     @classmethod
-    def of(cls, data: Mapping[str, Any], offset: float) -> ConicProgram:
+    def of(cls, data: Mapping[str, Any], offset: float) -> "ConicProgram":
         """The program that cvxpy hands to Clarabel."""
         n = data["c"].size
         P = data["P"] if data.get("P") is not None else sp.csr_array((n, n))
@@ -234,7 +232,7 @@ class ConicProgram:
         parts = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
         return [part for part in parts if part.size > 1]
 
-    def with_rows(self, rows: Any, right: Floats) -> ConicProgram:
+    def with_rows(self, rows: Any, right: Floats) -> "ConicProgram":
         """The program with ``rows @ x <= right`` behind the other inequalities."""
         at = self.n_plain
         dims = _with_more(self.dims, right.size)
@@ -243,7 +241,7 @@ class ConicProgram:
         A = _with_inserted(self.A, at, rows)
         return replace(self, A=A, b=np.concatenate([self.b[:at], right, self.b[at:]]), dims=dims)
 
-    def with_room(self, room: float) -> ConicProgram:
+    def with_room(self, room: float) -> "ConicProgram":
         """The program of the points that keep inequalities and cones with so much room."""
         middle = np.zeros(self.b.size)
         middle[int(self.dims.zero) : self.n_plain] = 1.0

@@ -8,8 +8,6 @@ at every feasible ``x``. A solver leaves a small ``r``, and ``x`` may be anywher
 ``<r, x>`` from below by what the program says of ``x``. ``docs/theory.md`` has the proof.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -158,7 +156,7 @@ class Proof(NamedTuple):
     weight: float = 0.0
     """``sum |b_i z_i|``: what the right sides of constraints are worth."""
 
-    def times(self, unit: float) -> Proof:
+    def times(self, unit: float) -> "Proof":
         """What is proved of the program whose objective is so many times as large."""
         return Proof(unit * self.bound, self.is_conditional, unit * self.weight)
 

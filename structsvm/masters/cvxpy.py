@@ -1,7 +1,5 @@
 """The master as a cvxpy problem: any cone, any regularizer, any further constraint, any solver."""
 
-from __future__ import annotations
-
 import logging
 import signal
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +54,7 @@ LEAST_SHARE = 1e-3
 """Of the largest entry of a point, what others count for at least in the size of terms."""
 
 
-def sizes_of(variables: Iterable[cp.Variable]) -> dict[int, Floats]:
+def sizes_of(variables: "Iterable[cp.Variable]") -> dict[int, Floats]:
     """The size of each entry of variables that have values; small ones count for more."""
     sizes = {}
     for variable in variables:
@@ -65,7 +63,7 @@ def sizes_of(variables: Iterable[cp.Variable]) -> dict[int, Floats]:
     return sizes
 
 
-def broken_by(constraints: Sequence[cp.Constraint]) -> tuple[float, list[Any]]:
+def broken_by(constraints: "Sequence[cp.Constraint]") -> tuple[float, list[Any]]:
     """The largest violation at the values of the variables, relative, and the absolute ones."""
     variables = chain.from_iterable(constraint.variables() for constraint in constraints)
     sizes = sizes_of({v.id: v for v in variables}.values())
@@ -84,7 +82,7 @@ def size_of(node: Any, sizes: Mapping[int, Any]) -> Any:
     return np.abs(value.toarray() if sp.issparse(value) else np.asarray(value))
 
 
-def size_of_constraint(constraint: cp.Constraint, sizes: Mapping[int, Any]) -> Any:
+def size_of_constraint(constraint: "cp.Constraint", sizes: Mapping[int, Any]) -> Any:
     """Size of each entry of an inequality or an equality; the largest one of a cone."""
     from cvxpy.constraints import Equality, Inequality
 
@@ -195,7 +193,7 @@ def solved(master: Master, risk: Regularized, cuts: WorkingSet, request: Request
         return replace(answer, label=f"master failed: {error}, {answer.label}")
 
 
-def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]) -> None:
+def solve_by(problem: "cp.Problem", solver: str | None, options: Mapping[str, Any]) -> None:
     """As ``problem.solve`` does, except that Ctrl-C is answered where a solver has taken it."""
     data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(options))
     raw = chain.solve_via_data(problem, data, warm_start=True, solver_opts=dict(options))
@@ -206,7 +204,7 @@ def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]
     problem.unpack_results(raw, chain, inverse)
 
 
-def solve_in_units(problem: cp.Problem, room: float = 0.0) -> bool:
+def solve_in_units(problem: "cp.Problem", room: float = 0.0) -> bool:
     """Solve by Clarabel with all numbers in units of the data; whether there is a solution.
 
     With ``room`` to all inequalities, in these units.
@@ -236,7 +234,7 @@ def solve_in_units(problem: cp.Problem, room: float = 0.0) -> bool:
     return True
 
 
-def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
+def solve_with(problem: "cp.Problem", solvers: list[str], precise: bool) -> str:
     """Solve with the first of ``solvers`` that is accurate; who did, and who failed before."""
     import cvxpy as cp
 

@@ -7,8 +7,6 @@ point method makes it so: each step solves one strongly convex problem around th
 Sun and Toh (2010) solve semi-definite programs so.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -358,7 +356,7 @@ class _Iterate:
         """Complementarity, which is the duality gap of a feasible iterate."""
 
     @classmethod
-    def start(cls, model: Model) -> _Iterate:
+    def start(cls, model: Model) -> "_Iterate":
         """The barycentres, with duals that make the stationarity exact."""
         groups = model.groups
         starts = model.starts
@@ -370,10 +368,10 @@ class _Iterate:
         y = np.maximum(np.maximum.reduceat(gradient, starts), 0.0) + 0.1 * scale
         return cls(np.concatenate((x, s, y[groups] - gradient, y)), groups.size)
 
-    def moved(self, d: _Iterate, t: float) -> _Iterate:
+    def moved(self, d: "_Iterate", t: float) -> "_Iterate":
         return _Iterate(self.all + t * d.all, self._C)
 
-    def largest_step(self, d: _Iterate) -> float:
+    def largest_step(self, d: "_Iterate") -> float:
         """Largest t <= 1 that keeps everything nonnegative; 0 / 0 stays what it is."""
         fastest = float(np.fmin.reduce(d.all / self.all, initial=0.0))
         return 1.0 if fastest >= -1.0 else -1.0 / fastest

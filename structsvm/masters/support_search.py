@@ -10,8 +10,6 @@ steps towards the maximum over the ``x`` of a support. Where a row comes to zero
 leaves the support; after a whole step, rows enter that are violated.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """How metrics, a path of metrics and other methods are tried in a fold."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy

@@ -1,7 +1,5 @@
 """The candidates to choose from, in the order of preference."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A fold of recordings: what is tuned on some of them, and how it does on the others."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -60,7 +58,7 @@ class Trial:
         return vars(self) | of_each
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Trial:
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Trial":
         of_each = {k: np.asarray(plain[k], dtype=np.float64) for k in ("losses", "accuracy")}
         return cls(**{**plain, **of_each})
 

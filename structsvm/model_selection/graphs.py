@@ -1,7 +1,5 @@
 """What a metric of graphs or images has to beat, and is chosen from."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How every candidate did on the recordings that it was not tuned on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -53,7 +51,7 @@ class HeldOut:
         settings: Mapping[Method, Settings],
         clock: Clock,
         saved: SavedTrials,
-    ) -> HeldOut:
+    ) -> "HeldOut":
         """Try every candidate on every fold, as long as there is time."""
         folds = []
         for k, data in enumerate(split.training):

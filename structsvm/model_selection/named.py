@@ -1,7 +1,5 @@
 """All methods by name, whatever the labels: what can be typed, and compared with by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

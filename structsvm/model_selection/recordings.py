@@ -1,7 +1,5 @@
 """What a metric of recordings has to beat, and is chosen from, by what its labels say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

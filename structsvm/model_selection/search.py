@@ -1,7 +1,5 @@
 """Choosing the kind of metric and the strength of its regularizer, and telling what it is worth."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +51,7 @@ def _of_best(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that asks the best estimator."""
 
     @wraps(method)
-    def answered(self: MetricLearnerCV, *args: Any, **kwargs: Any) -> Any:
+    def answered(self: "MetricLearnerCV", *args: Any, **kwargs: Any) -> Any:
         best = self._best
         if not hasattr(best, method.__name__):
             raise SettingsError(
@@ -196,7 +194,7 @@ class MetricLearnerCV(ProblemParameters):
         resume: str | PathLike[str] | None = None,
         when_learned: Callable[[Learner], object] | None = None,
         models: Mapping[str, Learner] | None = None,
-    ) -> MetricLearnerCV:
+    ) -> "MetricLearnerCV":
         """Choose the metric on held-out instances, evaluate the choice, and fit it on all of them.
 
         Parameters

@@ -1,7 +1,5 @@
 """What a metric of tables has to beat, and is chosen from, by what is asked about them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

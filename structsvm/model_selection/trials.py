@@ -1,7 +1,5 @@
 """Which candidates are tried together, in what order, and for how long."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter
@@ -173,7 +171,7 @@ def trials_of(
     tasks: Sequence[Task],
     folds: Sequence[Fold],
     clock: Clock,
-    saved: SavedTrials | None = None,
+    saved: "SavedTrials | None" = None,
 ) -> tuple[dict[Method, list[Trial]], dict[Method, float]]:
     """Trials in each fold of what there is time for, and what others would take.
 

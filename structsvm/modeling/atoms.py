@@ -1,7 +1,5 @@
 """Atoms of cvxpy that are known by oracles only."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self

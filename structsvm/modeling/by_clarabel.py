@@ -1,7 +1,5 @@
 """Restricted problems solved by Clarabel, in units of the data, with bounds that are proved."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Restricted problems solved by any solver that cvxpy has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Restricted problems of the form of a risk, solved by the masters of the learner."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

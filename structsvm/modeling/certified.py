@@ -1,7 +1,5 @@
 """What is known of the optimal value of a program with oracles, and what the run has cost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from structsvm.status import History

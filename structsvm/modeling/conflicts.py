@@ -1,7 +1,5 @@
 """Which constraints of a program without a point contradict each other."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """Structured hinge losses as atoms of cvxpy: by oracles, and as linear programs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -123,7 +121,7 @@ class HingePart(Part):
     basis: Any
 
     @classmethod
-    def answers(cls, parts: Sequence[HingePart], question: Question) -> list[Planes | None]:
+    def answers(cls, parts: "Sequence[HingePart]", question: Question) -> list[Planes | None]:
         """Ask about all samples at once, at the nearest weight in the cone."""
         (point, _, deadline) = question
         basis = parts[0].basis

@@ -1,7 +1,5 @@
 """What one run leaves to the next: the planes in the pools of atoms, while they are true."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """``cvxpy.Problem.solve(method="cutting-plane")``."""
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import replace

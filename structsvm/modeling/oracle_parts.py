@@ -1,7 +1,5 @@
 """Oracles as workers hold them, and the check of what they return."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -110,7 +108,7 @@ class OraclePart(Part):
     monotonicity: str | None
 
     @classmethod
-    def answers(cls, parts: Sequence[OraclePart], question: Question) -> list[Planes | None]:
+    def answers(cls, parts: "Sequence[OraclePart]", question: Question) -> list[Planes | None]:
         point, parameters, deadline = question
         return [
             None if time.time() > deadline else part.answer(point, parameters) for part in parts

@@ -1,7 +1,5 @@
 """Points of a program, how much they break its constraints, and points near by that keep them."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, NamedTuple
 

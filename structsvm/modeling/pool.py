@@ -1,7 +1,5 @@
 """Planes that are known of an atom, and what its oracles said where they last touched."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +55,7 @@ class Touch:
     """Of the terms of each value, which rounding is relative to."""
 
     @classmethod
-    def of(cls, planes: Planes, n_groups: int) -> Touch:
+    def of(cls, planes: Planes, n_groups: int) -> "Touch":
         """By planes in the space of the argument."""
         planes = tops(planes, n_groups)
         is_guess = planes.quality is Quality.HEURISTIC
@@ -65,13 +63,13 @@ class Touch:
         sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w)
         return cls(planes.w, planes.values, uppers, planes.slopes, sizes)
 
-    def differs(self, now: Touch) -> int | None:
+    def differs(self, now: "Touch") -> int | None:
         """A group whose values then and now exclude each other; None where there is none."""
         room = SLIPS * np.maximum(self.sizes, now.sizes)
         apart = (self.lowers > now.uppers + room) | (now.lowers > self.uppers + room)
         return int(apart.argmax()) if apart.any() else None
 
-    def has_other_slopes(self, now: Touch) -> bool:
+    def has_other_slopes(self, now: "Touch") -> bool:
         room = SLIPS * np.abs(self.slopes).max(initial=0.0)
         return bool((np.abs(self.slopes - now.slopes) > room).any())
 

@@ -1,7 +1,5 @@
 """Restricted problems, in which variables and cuts stand for atoms, and what solves them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -57,13 +55,13 @@ class Restriction:
         self.problem = cp.Problem(cp.Minimize(objective), [*self.constraints, *self.links])
 
     @classmethod
-    def as_given(cls, rewritten: Rewritten) -> Restriction:
+    def as_given(cls, rewritten: Rewritten) -> "Restriction":
         """In the units of the user."""
         ones = [1.0] * (1 + len(rewritten.constraints))
         return cls(rewritten, np.ones(rewritten.dim), np.ones(rewritten.n_groups), ones)
 
     @classmethod
-    def in_sizes(cls, rewritten: Rewritten, w_units: Floats, cuts: WorkingSet) -> Restriction:
+    def in_sizes(cls, rewritten: Rewritten, w_units: Floats, cuts: WorkingSet) -> "Restriction":
         """In units of the data, so that its numbers are of the order of 1."""
         heights = levels(cuts, w_units)
         rewritten.put(np.append(w_units, heights))

@@ -1,7 +1,5 @@
 """A problem with atoms that oracles know, written as one with a variable in the place of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain

@@ -1,7 +1,5 @@
 """What a backend promises, the one without workers, and workers that hold a share of the parts."""
 
-from __future__ import annotations
-
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence

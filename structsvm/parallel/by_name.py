@@ -1,7 +1,5 @@
 """The backend by name, and the workers of the current one for work that is done once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """One thread inside a call: parallelism is over the parts of a data set, outside it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -13,8 +13,6 @@ rest is taken for infinite (hierarchical conformal prediction: Lee, Barber and W
 Distribution-free inference with hierarchical data, 2023).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +44,7 @@ class ChangeLevels:
     """The number of the group of the recording of each, (n,)."""
 
     @classmethod
-    def of(cls, excess: Sequence[Floats], groups: Sequence[int]) -> ChangeLevels | None:
+    def of(cls, excess: Sequence[Floats], groups: Sequence[int]) -> "ChangeLevels | None":
         """Of recordings, each with the excess at its true changes and its group, if any has one."""
         sizes = [one.size for one in excess]
         if not sum(sizes):

@@ -1,7 +1,5 @@
 """How partitions of a problem are scored against the true ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from structsvm.partitions.equivalence import EquivalenceMatrix

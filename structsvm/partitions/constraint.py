@@ -1,7 +1,5 @@
 """Constraints on partitions, which oracles keep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -126,7 +124,7 @@ class Constraint:
         """Whether any samples have to be together or apart."""
         return bool(self.together or self.apart)
 
-    def with_clusters(self, n_clusters: int | None) -> Constraint:
+    def with_clusters(self, n_clusters: int | None) -> "Constraint":
         """Return the same constraint with this number of clusters, if one is given."""
         return self if n_clusters is None else replace(self, n_clusters=n_clusters)
 

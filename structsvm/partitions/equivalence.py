@@ -1,7 +1,5 @@
 """Partitions: rescaled equivalence matrices, held as boundaries, labels or a factor."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -56,7 +54,7 @@ class EquivalenceMatrix:
     """Which of the three it is: "boundaries", "labels" or "factor"."""
 
     @classmethod
-    def from_labels(cls, labels: ArrayLike) -> EquivalenceMatrix:
+    def from_labels(cls, labels: ArrayLike) -> "EquivalenceMatrix":
         """The partition given by one label per sample (any values that can be compared).
 
         Raises
@@ -77,7 +75,7 @@ class EquivalenceMatrix:
         return runs if runs.n_clusters == first.size else cls(_frozen(found), "labels")
 
     @classmethod
-    def from_breakpoints(cls, breakpoints: ArrayLike) -> EquivalenceMatrix:
+    def from_breakpoints(cls, breakpoints: ArrayLike) -> "EquivalenceMatrix":
         """The segmentation given by its sorted segment ends, the last being T (as in ruptures).
 
         Raises
@@ -97,12 +95,12 @@ class EquivalenceMatrix:
         return cls.from_boundaries(np.concatenate(([0], ends)))
 
     @classmethod
-    def from_boundaries(cls, boundaries: Ints) -> EquivalenceMatrix:
+    def from_boundaries(cls, boundaries: Ints) -> "EquivalenceMatrix":
         """A segmentation with ``boundaries`` (K + 1,), from 0 to T, which are not checked."""
         return cls(_frozen(np.asarray(boundaries, dtype=np.int64)), "boundaries")
 
     @classmethod
-    def from_factor(cls, factor: ArrayLike) -> EquivalenceMatrix:
+    def from_factor(cls, factor: ArrayLike) -> "EquivalenceMatrix":
         """The projector on the columns of an orthonormal ``factor`` (T, K).
 
         Raises
@@ -225,7 +223,7 @@ class EquivalenceMatrix:
         squares = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0)
         return np.asarray(squares.sum(axis=0))
 
-    def inner(self, other: EquivalenceMatrix) -> float:
+    def inner(self, other: "EquivalenceMatrix") -> float:
         """``Tr(M M')``: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` for two partitions."""
         refuse_other_sizes(self, other)
         if not (self.is_partition and other.is_partition):
@@ -245,7 +243,7 @@ class EquivalenceMatrix:
         table = self.contingency(other)
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
 
-    def contingency(self, other: EquivalenceMatrix) -> Ints:
+    def contingency(self, other: "EquivalenceMatrix") -> Ints:
         """Return how many samples each pair of clusters shares, ``|A_k n B_l|``, (K, K')."""
         refuse_other_sizes(self, other)
         mine = self.labels

@@ -1,7 +1,5 @@
 """Samples in a metric."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

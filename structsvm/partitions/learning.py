@@ -1,7 +1,5 @@
 """What learning makes of instances and labels: checks, the units of the features, the price."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

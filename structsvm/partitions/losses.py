@@ -1,7 +1,5 @@
 """Losses and scores of partitions against the true ones."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 

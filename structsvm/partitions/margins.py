@@ -9,8 +9,6 @@ is exact, because the oracles keep constraints exactly. With w = 0 it is about t
 since the best segmentation without t then usually has a boundary right beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -120,7 +118,7 @@ class FalseAlarms:
     """How many there are."""
 
     @classmethod
-    def of(cls, each: Sequence[FalseAlarms | None]) -> FalseAlarms | None:
+    def of(cls, each: "Sequence[FalseAlarms | None]") -> "FalseAlarms | None":
         """Of all recordings, if each of them could be segmented as it arrives."""
         known = [one for one in each if one is not None]
         if not known or len(known) < len(each):
@@ -208,7 +206,7 @@ class MarginRates:
         n_recordings: int,
         levels: ChangeLevels | None = None,
         alarms: FalseAlarms | None = None,
-    ) -> MarginRates:
+    ) -> "MarginRates":
         """Learn the rates from changes with their margins, and whether they were right, (n,)."""
         n = right.size
         n_right = int(right.sum())

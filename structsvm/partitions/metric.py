@@ -1,7 +1,5 @@
 """A metric that is ready to decode, and the calibration of its penalty."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -201,7 +199,7 @@ class Calibration:
     """The usual number of clusters, where there is no price of one."""
 
     @classmethod
-    def of_counts(cls, counts: Iterable[int | None]) -> Calibration:
+    def of_counts(cls, counts: Iterable[int | None]) -> "Calibration":
         """A calibration without a price: the number of clusters of all instances, if known."""
         distinct = set(counts)
         return cls(
@@ -209,7 +207,7 @@ class Calibration:
         )
 
     @classmethod
-    def of_one_cluster(cls, changes: Sequence[float], weights: Floats | None) -> Calibration:
+    def of_one_cluster(cls, changes: Sequence[float], weights: Floats | None) -> "Calibration":
         """A calibration where nothing varies, so that at any price all true changes are missed."""
         return cls(np.ones(1), np.full(1, np.average(changes, weights=weights)))
 

@@ -1,7 +1,5 @@
 """What a method has learned: a value that partitions instances as they were prepared for it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -32,7 +30,7 @@ class Found(NamedTuple):
     states: Ints | None = None
 
     @classmethod
-    def of(cls, partition: EquivalenceMatrix, codes: Ints) -> Found:
+    def of(cls, partition: EquivalenceMatrix, codes: Ints) -> "Found":
         """A partition of which all items of a part have the same state, (T,)."""
         states = np.empty(partition.n_clusters, dtype=np.int64)
         states[partition.labels] = codes

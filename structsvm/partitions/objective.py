@@ -1,7 +1,5 @@
 """What is minimised over a metric: the structured SVM of a partition problem."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

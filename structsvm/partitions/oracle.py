@@ -1,7 +1,5 @@
 """The objective of loss-augmented inference, and what a separation oracle promises."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Problems and oracles by name: entry points of all distributions, verified when loaded."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import sys
@@ -71,7 +69,7 @@ def names_in(group: str) -> list[str]:
     return sorted({point.name for point in entry_points(group=group)})
 
 
-def problem_class(name: str) -> type[PartitionProblem]:
+def problem_class(name: str) -> "type[PartitionProblem]":
     """The problem that is declared under a name."""
     cls: type[PartitionProblem] = plugin_class(PROBLEMS, name)
     return cls
@@ -93,7 +91,7 @@ def plugin_class(group: str, name: str) -> Any:
     return _load(group, next(iter(points.values())))
 
 
-def problem_name(problem: PartitionProblem | Problem) -> str:
+def problem_name(problem: "PartitionProblem | Problem") -> str:
     """The name under which the class of a problem is declared."""
     cls = type(problem)
     group = PROBLEMS if issubclass(cls, _contract(PROBLEMS)) else STRUCTURED

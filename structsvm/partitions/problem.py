@@ -1,7 +1,5 @@
 """The contract of partition problems: which partitions there are, and how labels are written."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The objective ``Tr(A M)`` of loss-augmented inference, in factored form."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

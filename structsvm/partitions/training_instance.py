@@ -1,7 +1,5 @@
 """A labelled instance as learning sees it."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -138,7 +136,7 @@ class SearchedInstance(LabelledInstance):
         """The samples, (T, P), read now if they are not in memory."""
         return in_memory(self.data)
 
-    def read(self) -> SearchedInstance:
+    def read(self) -> "SearchedInstance":
         """A copy whose samples are in memory."""
         X = self.X
         return self if X is self.data else replace(self, data=X)

@@ -1,7 +1,5 @@
 """The properties of a family of partitions, which messages, learning and selection read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

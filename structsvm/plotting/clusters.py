@@ -1,7 +1,5 @@
 """A table or a graph in the two heaviest directions of the metric, with its clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +27,8 @@ def plot_clusters(
     y: Any = None,
     *,
     n_clusters: int | str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: "Axes | None" = None,
+) -> "Axes":
     """Draw a sample in the two heaviest directions of the metric; colours are predicted clusters.
 
     A legend names the clusters: by the label of the true cluster that each goes with, where there

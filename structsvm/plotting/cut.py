@@ -1,7 +1,5 @@
 """An image and its parts."""
 
-from __future__ import annotations
-
 import io
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +73,7 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     return seen
 
 
-def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
+def plot_cut(image: Any, labels: Any = None, *, ax: "Axes | None" = None) -> "Axes":
     """Draw an image with its parts.
 
     Parameters

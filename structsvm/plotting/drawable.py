@@ -1,7 +1,5 @@
 """What is drawn of a sample: its traces, its truth and its number of clusters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from structsvm.data.instance import Instance

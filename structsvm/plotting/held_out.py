@@ -1,7 +1,5 @@
 """All that a report is about: a learner, what was held out, and what it found there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -63,7 +61,7 @@ class HeldOut:
         *,
         evaluation: Evaluation | None = None,
         **given: Any,
-    ) -> HeldOut:
+    ) -> "HeldOut":
         """Partition and score them, unless that was done; parameters as for ``evaluate``."""
         found = evaluation
         if found is None:

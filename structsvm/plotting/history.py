@@ -1,7 +1,5 @@
 """A run to look at: its bounds, its cuts, and the weights on the way."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot_history(run: Any, *, top: int = 5, figure: Figure | None = None) -> NDArray[Any]:
+def plot_history(run: Any, *, top: int = 5, figure: "Figure | None" = None) -> NDArray[Any]:
     """Draw how a run went: its bounds and its cuts by iteration, and the heaviest weights.
 
     The weights are those that ``Stopping(n_weights=200)`` asked for; there are two axes without.

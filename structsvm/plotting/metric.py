@@ -1,7 +1,5 @@
 """What a metric looks at and how it was learned: weights, matrix, spectrum, gaps, paths."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -30,7 +28,9 @@ BOTH_SIDES = 12  # features up to which its columns have their names, too
 IN_MATRIX = 26  # letters of a name beside it
 
 
-def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
+def plot_weights(
+    learner: MetricLearner, *, n_features: int = 15, ax: "Axes | None" = None
+) -> "Axes":
     """Draw the features of largest weight (:func:`structsvm.plotting.feature_weights`).
 
     Parameters
@@ -63,8 +63,8 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
 
 
 def _with_rows(
-    ax: Axes | None, values: Floats, names: Sequence[str], n_features: int
-) -> tuple[Axes, Ints]:
+    ax: "Axes | None", values: Floats, names: Sequence[str], n_features: int
+) -> "tuple[Axes, Ints]":
     """Axes with a row for each of the features of the largest values, and which these are."""
     refuse_below(1, "n_features", n_features)
     top = np.argsort(-values, kind="stable")[:n_features]
@@ -74,7 +74,9 @@ def _with_rows(
     return ax, top
 
 
-def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None = None) -> Axes:
+def plot_metric(
+    learner: MetricLearner, *, n_features: int = 30, ax: "Axes | None" = None
+) -> "Axes":
     """Draw the matrix of the metric as a heat map, the features of largest weight first.
 
     Of a diagonal metric, the weights say it all: it is drawn as :func:`plot_weights` draws them.
@@ -132,7 +134,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     return ax
 
 
-def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
+def plot_spectrum(learner: MetricLearner, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the eigenvalues of the metric; in the untrained metric all are 1.
 
     Parameters
@@ -165,8 +167,8 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_weight_stability(
-    stability: WeightStability, *, n_features: int = 15, ax: Axes | None = None
-) -> Axes:
+    stability: WeightStability, *, n_features: int = 15, ax: "Axes | None" = None
+) -> "Axes":
     """Draw the largest shares of features in the metric, and their variation over resamples.
 
     A dot is the share in the metric of all recordings, the bar the range from the 5 % to the 95 %
@@ -218,8 +220,8 @@ MOST_MARKED = 25  # the largest number of iterations that are marked
 
 
 def plot_gap(
-    runs: Any, *, against: str = "iteration", of: str = "gap", ax: Axes | None = None
-) -> Axes:
+    runs: Any, *, against: str = "iteration", of: str = "gap", ax: "Axes | None" = None
+) -> "Axes":
     """Draw the certified relative gap by iteration, of one run or of several.
 
     Of an objective that is not convex, such as that of normalized cuts, no gap is known: then it is
@@ -315,7 +317,7 @@ def plot_gaps(
     *,
     against: Sequence[str] = ("seconds", "oracle_calls"),
     of: str = "gap",
-    figure: Figure | None = None,
+    figure: "Figure | None" = None,
 ) -> NDArray[Any]:
     """Draw the gaps of several runs against seconds and oracle calls, side by side.
 
@@ -359,7 +361,7 @@ def plot_gaps(
     return every
 
 
-def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
+def plot_path(search: MetricLearnerCV, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the held-out loss of every candidate against the strength of its regularizer.
 
     Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The

@@ -1,7 +1,5 @@
 """The page of a report: one file that any browser shows."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Everything the page of a report shows, as plain values."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the page of a report draws: recordings, tables, graphs, images, small as screens are."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """A recording above its segmentations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -61,8 +59,8 @@ def plot_segmentation(
     times: Any = None,
     margins: bool = False,
     level: float | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: "Axes | None" = None,
+) -> "Axes":
     """Draw a recording above its true, learned and untrained segmentations.
 
     Of a recording the columns are drawn of which most weight is made, as they were measured, and
@@ -194,7 +192,7 @@ def _in_lines(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _write_times(ax: Axes, axis: TimeAxis | None) -> None:
+def _write_times(ax: "Axes", axis: TimeAxis | None) -> None:
     """Whole numbers of samples, numbers, or dates, what these share at the end of the axis."""
     ax.set_xlabel(style.plain_text(axis.title) if axis else "sample")
     if axis is None:
@@ -215,7 +213,7 @@ def _drawn(values: NDArray[Any]) -> Floats:
     return np.asarray(dates.date2num(values))
 
 
-def _draw_trace(ax: Axes, lane: int, places: NDArray[Any], values: Floats) -> None:
+def _draw_trace(ax: "Axes", lane: int, places: NDArray[Any], values: Floats) -> None:
     """Draw a line, and dots where a value is between two missing ones."""
     there = ~np.isnan(values)
     ink = style.text_color()
@@ -230,14 +228,14 @@ def _draw_trace(ax: Axes, lane: int, places: NDArray[Any], values: Floats) -> No
         ax.plot(places[alone], heights[alone], ".", color=ink, alpha=TRACE, markersize=2)
 
 
-def _inches(ax: Axes, edges: Floats) -> float:
+def _inches(ax: "Axes", edges: Floats) -> float:
     """The width on paper of a unit of the axis, about."""
     width = ax.figure.bbox.width / ax.figure.dpi * ax.get_position().width
     return float(width / (edges[-1] - edges[0]))
 
 
 def _draw_strip(
-    ax: Axes, lane: int, strip: _Strip, marks: Mapping[Any, style.StateMark], edges: Floats
+    ax: "Axes", lane: int, strip: _Strip, marks: Mapping[Any, style.StateMark], edges: Floats
 ) -> None:
     """Segments, in the colours of their states if they have some, with names if there is room."""
     paper = ax.get_facecolor()
@@ -263,7 +261,7 @@ def _draw_strip(
             ax.text(left + wide / 2, lane, title, color=ink, bbox=box, **place)
 
 
-def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges: Floats) -> None:
+def _draw_sure(ax: "Axes", lane: int, changes: Sequence[Mapping[str, Any]], edges: Floats) -> None:
     """Draw a bar at each change, as high as it is sure, and the number where there is room.
 
     A rate is drawn as it is, and of margins 1 half as high as the highest.
@@ -288,7 +286,9 @@ def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges:
             before = place
 
 
-def _draw_ranges(ax: Axes, lane: int, segments: Sequence[Mapping[str, Any]], edges: Floats) -> None:
+def _draw_ranges(
+    ax: "Axes", lane: int, segments: Sequence[Mapping[str, Any]], edges: Floats
+) -> None:
     """Draw where each change may be, and where changes may be that were not found."""
     for segment in segments:
         if segment.get("from") is not None:
@@ -299,7 +299,9 @@ def _draw_ranges(ax: Axes, lane: int, segments: Sequence[Mapping[str, Any]], edg
             ax.plot(edges[[first, last]], [lane, lane], ":", color=style.text_color(), linewidth=2)
 
 
-def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, style.StateMark]) -> None:
+def _draw_legend(
+    ax: "Axes", strips: Sequence[_Strip], marks: Mapping[Any, style.StateMark]
+) -> None:
     """Name the states below the axes, in the order in which the learner has them."""
     patches = require("matplotlib.patches", "plot", "plotting")
     seen = set(chain.from_iterable(strip.names for strip in strips if strip.has_states)) - {None}

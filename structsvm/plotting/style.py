@@ -1,7 +1,5 @@
 """Colours, marks and axes that all pictures share, and the mark of each named state."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -49,7 +47,7 @@ def line_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def new_axes(ax: Axes | None, width: float = 9.0, height: float = 4.0) -> Axes:
+def new_axes(ax: "Axes | None", width: float = 9.0, height: float = 4.0) -> "Axes":
     """The axes given, or new ones on a figure of their own, of a size in inches."""
     if ax is not None:
         return ax
@@ -59,7 +57,7 @@ def new_axes(ax: Axes | None, width: float = 9.0, height: float = 4.0) -> Axes:
     return new
 
 
-def plain(ax: Axes) -> Axes:
+def plain(ax: "Axes") -> "Axes":
     """The axes without the frame's upper and right sides."""
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -1,7 +1,5 @@
 """What a learner has learned, in plain words and numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

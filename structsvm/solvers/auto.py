@@ -1,7 +1,5 @@
 """The solver by name, and the one that suits most."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

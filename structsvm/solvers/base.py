@@ -1,7 +1,5 @@
 """What a solver promises, and the loop, the bounds and the budgets that all of them share."""
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The best bounds of a run so far, its history, and when it stops."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping

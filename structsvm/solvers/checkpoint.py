@@ -1,7 +1,5 @@
 """The state of a run in a file, from which the same run goes on."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The cutting-plane method, n-slack and 1-slack."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

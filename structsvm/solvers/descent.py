@@ -1,7 +1,5 @@
 """Solvers of objectives that are not convex: the concave-convex procedure, and quasi-Newton."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

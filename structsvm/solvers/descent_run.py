@@ -1,7 +1,5 @@
 """The minimisation of a composite risk under way."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import replace

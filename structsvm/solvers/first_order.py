@@ -1,7 +1,5 @@
 """First-order solvers: block Frank-Wolfe on the dual with cached planes, and subgradients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

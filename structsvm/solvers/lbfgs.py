@@ -1,7 +1,5 @@
 """L-BFGS, a step at a time, with a line search that also serves functions with kinks."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

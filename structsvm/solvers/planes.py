@@ -1,7 +1,5 @@
 """Planes that oracles give, lower bounds of hinge losses, and what is remembered of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -51,7 +49,7 @@ class Planes(NamedTuple):
     """Omega(w), once all groups are there."""
 
     @classmethod
-    def joined(cls, parts: Sequence[Planes]) -> Planes:
+    def joined(cls, parts: "Sequence[Planes]") -> "Planes":
         """The planes of several blocks, one after another."""
         caught = [part.caught for part in parts if part.caught is not None]
         columns: dict[str, Any] = {
@@ -69,7 +67,7 @@ class Planes(NamedTuple):
             caught=min(caught, default=None),
         )
 
-    def summed(self, groups: Ints | None = None) -> Planes:
+    def summed(self, groups: Ints | None = None) -> "Planes":
         """One plane for each group, added in the order in which they are here."""
         of_planes = self.groups if groups is None else groups
         if of_planes.size == 1 or (of_planes[1:] > of_planes[:-1]).all():
@@ -97,7 +95,7 @@ class Planes(NamedTuple):
         labellings = self.labellings
         return [Cut(groups[k], intercepts[k], slopes[k], labellings[k]) for k in which]
 
-    def without_cuts(self) -> Planes:
+    def without_cuts(self) -> "Planes":
         """The losses alone."""
         none = np.empty(0)
         d = self.w.size
@@ -218,7 +216,7 @@ class Memory:
         """Losses at the weights from which every run starts."""
         self._owner: tuple[tuple[Any, ...], type, dict[str, Any]] | None = None
 
-    def of(self, risk: RegularizedRisk, solver: Any) -> Memory:
+    def of(self, risk: RegularizedRisk, solver: Any) -> "Memory":
         """The memory itself, after a check of what it is of.
 
         Raises

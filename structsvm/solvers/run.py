@@ -1,7 +1,5 @@
 """A minimisation under way: budgets, oracle calls, a certificate; and that of a convex risk."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

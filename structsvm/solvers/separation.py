@@ -1,7 +1,5 @@
 """Blocks of instances, separated wherever they are, and the answers of problems, checked."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The labellings behind an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 

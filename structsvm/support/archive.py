@@ -4,8 +4,6 @@ They are in one ``.npz`` file, without pickles, and with a JSON header in files 
 The checksum of each member, which a zip file has anyway, tells a damaged one.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

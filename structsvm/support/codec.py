@@ -3,8 +3,6 @@
 And by their fingerprints, which another process knows them by.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Mapping

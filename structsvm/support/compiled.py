@@ -10,8 +10,6 @@ The first compilation of a process is told to the logger ``structsvm.compiled``,
 seconds in which nothing else happens.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -3,8 +3,6 @@
 The help of the command line needs it, and no NumPy.
 """
 
-from __future__ import annotations
-
 import inspect
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping

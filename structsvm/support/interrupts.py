@@ -10,8 +10,6 @@ afterwards if a signal came meanwhile. It stays the user's own handler that deci
 Signals are handled in the main thread only, and so nothing is done in any other one.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from _signal import getsignal, signal  # those of the module signal make an enum, in 2 us each

@@ -1,7 +1,5 @@
 """Names that are loaded on first use (PEP 562, SPEC 1), and optional libraries."""
 
-from __future__ import annotations
-
 import ast
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """How much is read into memory: of files, as their headers say, and of recordings on demand."""
 
-from __future__ import annotations
-
 from structsvm.errors import parameter
 
 BYTES = 2**28

@@ -1,7 +1,5 @@
 """Student's interval of the mean of paired differences, of which some belong together."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import stdtrit
 

@@ -4,8 +4,6 @@ The work says what it is doing (:func:`stage`, :func:`tell`); it does not know w
 costs nothing when nobody does. Only the thread that called :func:`watching` is heard.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -1,7 +1,5 @@
 """Short tables of results, as text and in notebooks; data frames and their columns."""
 
-from __future__ import annotations
-
 import html
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Values: the arrays that signatures speak of, checked settings, and both in words and in cells."""
 
-from __future__ import annotations
-
 import csv
 import difflib
 import io
@@ -48,7 +46,7 @@ class Stack:
     """Where those of each array begin, (N + 1,)."""
 
     @classmethod
-    def of(cls, Xs: Sequence[Floats]) -> Stack:
+    def of(cls, Xs: Sequence[Floats]) -> "Stack":
         """A copy of arrays with the same number of columns."""
         first = offsets([len(X) for X in Xs])
         rows = np.empty((int(first[-1]), Xs[0].shape[1]))  # row after row, whatever they are

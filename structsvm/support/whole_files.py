@@ -1,7 +1,5 @@
 """Files that are old or new, never half of each, and that one run at a time works on."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Does an oracle keep the contract of OracleMax: its planes are below one convex function."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

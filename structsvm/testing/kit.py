@@ -1,7 +1,5 @@
 """The checks of one partition problem: labels, learning and prediction against enumeration."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Do regularizers, masters and solvers keep their contracts: tiny programs, solved by cvxpy too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of an oracle: questions whose answers are compared with partitions that are known."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -141,7 +139,7 @@ class Question(Checked):
     constraint: Constraint
 
     @classmethod
-    def to(cls, oracle: Oracle, about: str, A: TraceObjective, c: Constraint) -> Question:
+    def to(cls, oracle: Oracle, about: str, A: TraceObjective, c: Constraint) -> "Question":
         truth = "" if A.truth is None else f", {in_short(A.truth)} the truth of {A.truth_weight:g}"
         where = f"{about}: T={A.n_samples}, r={A.Z.shape[1]}{truth}, shift={A.shift:g}, {c}"
         return cls(oracle, type(oracle).__name__, where, objective=A, constraint=c)

@@ -1,7 +1,5 @@
 """Does a problem keep its contract: inference, labels, training instances, oracles, predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Loss-augmented inference and inference against every labelling that is known."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from collections.abc import Sequence

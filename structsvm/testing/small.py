@@ -1,7 +1,5 @@
 """Instances of a few items, and neighbours of partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
