@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from structsvm.learner.learner import How, Learned, Learner
 from structsvm.learner.methods import Method
 from structsvm.learner.stages import AsMeasured
 from structsvm.learner.training_set import TrainingSet
-from structsvm.learner.training_summary import TrainingSummary
+from structsvm.learner.training_summary import WITH_CHANGE, TrainingSummary
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
@@ -278,24 +279,35 @@ class Whole(Model):
         return Found(EquivalenceMatrix.from_breakpoints([instance.n_samples]), states)
 
 
-def blind_methods(contiguous: bool) -> list[Method]:
-    """Methods that ignore the features."""
+def blind_methods(has_changes: bool) -> list[Method]:
+    """Methods that ignore the features; all but one need segments that change."""
     of_segments = [Method("equal-segments", EqualSegments()), Method("fixed-times", FixedTimes())]
-    return [*(of_segments if contiguous else []), Method("one-part", OnePart())]
+    return [*(of_segments if has_changes else []), Method("one-part", OnePart())]
 
 
 def blind_to(problem: PartitionProblem, learned_from: TrainingSummary) -> dict[str, Learner]:
-    """Methods that ignore the features, learned from the segment ends of the training recordings.
+    """Methods that ignore the features, learned from what was known of the training recordings.
 
     And the most frequent name, where names were learned.
     """
-    methods = blind_methods(problem.traits.contiguous)
+    edges: dict[int, list[Sequence[int]]] = {}
+    for i, *own in learned_from.stretches:
+        edges.setdefault(i, []).append(own)
+    known = [_known(T, edges.get(i, [])) for i, T in enumerate(learned_from.n_samples)]
+    has_changes = any(len(one) >= WITH_CHANGE for one in learned_from.stretches)
+    methods = blind_methods(has_changes)
     if learned_from.commonest is not None:
         methods.append(Method("most-frequent", OnePart(learned_from.commonest)))
-    known_ends = learned_from.ends or ((1,),)  # of what has no segments
-    truths = [EquivalenceMatrix.from_breakpoints(ends) for ends in known_ends]
-    instances = [Instance(np.zeros((M.n_samples, 0))) for M in truths]
-    rules = [Known.of(M) for M in truths]
-    weights = np.ones(len(truths))
-    data = TrainingSet(problem, instances, rules, weights, known_ends)
+    instances = [Instance(np.zeros((T, 0))) for T in learned_from.n_samples]
+    data = TrainingSet(problem, instances, known, np.ones(len(known)), known)
     return {method.name: method.learned_from(data) for method in methods}
+
+
+def _known(T: int, edges: Sequence[Sequence[int]]) -> Known:
+    """What is known of a recording, by where the segments of each known stretch begin and end."""
+    if edges and (edges[0][0], edges[0][-1]) == (0, T):
+        return Known.of(EquivalenceMatrix.from_boundaries(np.array(edges[0])))
+    forced = set(chain.from_iterable(own[1:-1] for own in edges))
+    inside = set(chain.from_iterable(range(own[0] + 1, own[-1]) for own in edges))
+    rules = Constraint(forced=tuple(sorted(forced)), forbidden=tuple(sorted(inside - forced)))
+    return Known(T, rules, None, contiguous=True)

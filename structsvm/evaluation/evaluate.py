@@ -308,11 +308,9 @@ def _found_by_all(
     """Partitions by the learner and its baselines, and the states that some name."""
     problem = learner.problem_
     learned_from = learner.training_data_
-    contiguous = problem.traits.contiguous
     metrics = {name: one for name, one in learner.baselines_.items() if one.sees is not None}
     others = {name: one for name, one in learner.baselines_.items() if one.sees is None}
-    if not contiguous or any(len(ends) > 1 for ends in learned_from.ends):
-        others = blind_to(problem, learned_from) | others
+    others = blind_to(problem, learned_from) | others
     if "untrained" not in metrics:
         raise DataError(
             f"{learner.called} was learned from labels without a change, which give no price of "

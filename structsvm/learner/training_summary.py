@@ -1,7 +1,7 @@
 """What a model was learned on, in a few numbers, by which instances are known again."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
@@ -18,9 +18,12 @@ from structsvm.learner.training_set import TrainingSet, names_of_labels
 from structsvm.parallel.by_name import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.values import some_of
+from structsvm.training_labels import Known
 
 KEPT = 4096
 """Rows of tables, at most, by which others are known again."""
+WITH_CHANGE = 4
+"""Numbers of a stretch that has a change: of its recording, its first sample, and two ends."""
 MANY = 0.1
 """Of the rows of a table: where more were learned from, little is held out."""
 
@@ -37,8 +40,9 @@ class TrainingSummary:
     """The first digits of the SHA-256 of each one's values."""
     clusters: tuple[str, ...] = ()
     """The labels of the clusters of tables; empty for other instances, and for partial labels."""
-    ends: tuple[tuple[int, ...], ...] = ()
-    """Segment ends of each recording; empty for other instances."""
+    stretches: tuple[tuple[int, ...], ...] = ()
+    """Of each stretch of a recording of which the segmentation is known the number of the
+    recording, the first sample and the segment ends; empty for other instances."""
     commonest: str | int | float | None = None
     """The most frequent name of the items, where features learned the names."""
     rows: tuple[str, ...] = ()
@@ -61,15 +65,14 @@ class TrainingSummary:
 
         ``truths`` are completed labels; ``named`` says whether names of items were learned.
         """
-        if truths is None and data.complete.all():
-            truths = data.truths
-        counts = [known.n_changes + 1 for known in data.labels]
-        if truths is not None:
-            counts = [truth.n_clusters for truth in truths]
+        traits = data.problem.traits
+        labels = data.labels if truths is None else [Known.of(truth) for truth in truths]
         arrays = [instance.data for instance in data.instances]
         is_table = data.asks is not None
+        stretches = tuple(_stretches(data.labels) if traits.contiguous else ())
+        if traits.contiguous and all(len(one) < WITH_CHANGE for one in stretches):
+            stretches = tuple(_stretches(labels))  # what completes labels without a change
         sizes = [instance.n_samples for instance in data.instances]
-        traits = data.problem.traits
         digests = list(chain.from_iterable(_digests(X) for X in arrays)) if is_table else []
         different = sorted(set(digests))
         many_alike = len(different) < (1 - MANY) * len(digests)
@@ -80,10 +83,10 @@ class TrainingSummary:
                 states.update(name for name in names.tolist() if name is not None)
         return cls(
             n_samples=tuple(sizes),
-            n_clusters=tuple(counts),
+            n_clusters=tuple(known.n_changes + 1 for known in labels),
             fingerprints=tuple(spread("", _digest, arrays, None)),
             clusters=tuple(sorted(set(chain.from_iterable(names_of_labels(y) for y in clusters)))),
-            ends=tuple(tuple(M.breakpoints) for M in truths or () if traits.contiguous),
+            stretches=stretches,
             commonest=max(states, key=states.__getitem__, default=None),
             rows=() if many_alike else tuple(different[:KEPT]),
             names=tuple(data.called or ()),
@@ -132,6 +135,12 @@ class TrainingSummary:
             f"{len(new)} {'is' if len(new) == 1 else 'are'} new: {some_of(new)}. For new clusters, "
             "choose and evaluate with " + parameter("split", "clusters")
         )
+
+
+def _stretches(labels: Sequence[Known]) -> Iterator[tuple[int, ...]]:
+    for i, known in enumerate(labels):
+        for rows, truth in zip(*known.part, strict=True):
+            yield i, *(rows[0] + truth.boundaries).tolist()
 
 
 def _digests(X: Data) -> list[str]:

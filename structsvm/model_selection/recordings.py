@@ -24,8 +24,8 @@ MANY_COLUMNS = 150
 """Columns above which what answers first sees no context, which is of several times as many."""
 
 CHOSEN_FROM = (
-    *(STATES, "equal-segments", "frame-lda", "frame-logistic"),
-    *("boundary-logistic", "frame-boosting", "boundary-boosting"),
+    *(STATES, "frame-lda", "frame-logistic", "boundary-logistic"),
+    *("frame-boosting", "boundary-boosting"),
 )
 """Baselines that model selection tries."""
 

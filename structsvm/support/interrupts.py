@@ -11,6 +11,7 @@ Signals are handled in the main thread only, and so nothing is done in any other
 """
 
 import math
+import sys
 import time
 from _signal import getsignal, signal  # those of the module signal make an enum, in 2 us each
 from _thread import interrupt_main
@@ -115,6 +116,8 @@ class Alarm:
         is_heard = callable(handler) and get_ident() == main_thread().ident
         if is_heard and self._seconds < math.inf:
             self._previous = handler
+            self._hook = sys.unraisablehook
+            sys.unraisablehook = self._dropped
             signal(SIGINT, self)
             self._thread.start()
         self._is_armed = True
@@ -126,6 +129,7 @@ class Alarm:
             self._stopped.set()
             self._thread.join()
             signal(SIGINT, self._previous)  # before which what has been sent is answered here
+            sys.unraisablehook = self._hook
 
     def _ring(self) -> None:
         wait = min(max(self._seconds, 0.0), TIMEOUT_MAX)
@@ -143,6 +147,11 @@ class Alarm:
         at_the_door = frame is not None and frame.f_code.co_name in AT_THE_DOOR
         if self._is_armed and not at_the_door and not self._is_held:
             raise KeyboardInterrupt
+
+    def _dropped(self, unraisable: Any) -> None:
+        """Say nothing of an interrupt that came while memory was freed: it rings again."""
+        if not (self.has_rung and unraisable.exc_type is KeyboardInterrupt):
+            self._hook(unraisable)
 
     @property
     def _is_held(self) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from cases import cases
 from recording_cases import ENDS, NAMES, recordings_of_states
 
-from structsvm import MetricLearner, evaluate, load, save
+from structsvm import MetricLearner, PartialLabels, StateSegmenter, evaluate, load, save
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.learner import AsMeasured, Learned, Learner, Menu, Method, TrainingSet
@@ -55,6 +55,36 @@ def test_evaluate_compares_with_them_and_names_them(tuned):
     guesses = learner.baselines_["frame-logistic"].predict_partitions(Xs)
     pairs = zip(encode(learner, Xs, ys), guesses, strict=True)
     assert losses == [partition_loss(truth, guess) for truth, guess in pairs]
+
+
+@cases(
+    PartialLabels(labels=np.where(np.arange(30) % 11 == 9, "", NAMES)),
+    PartialLabels(labels=np.where(np.arange(30) < 25, np.arange(30) // 9, -1)),
+    PartialLabels(regions=[(1, 9, 0), (9, 14, 1), (14, 30, 0)]),
+    ids=["gaps among names", "an end that nobody labelled", "counts of changes alone"],
+)
+def test_what_is_blind_stands_beside_what_was_learned_from_labels_in_part(tuned, y):
+    _, Xs, ys = tuned
+    learner = MetricLearner(metric="diagonal").fit([X[::-1] for X in Xs], [y] * 5)
+    found = evaluate(learner, Xs, ys)
+    assert {"equal-segments", "fixed-times", "one-part"} <= found.scores.keys()
+
+
+def test_the_most_frequent_name_stands_beside_names_that_were_learned_in_part(tuned):
+    _, Xs, ys = tuned
+    y = PartialLabels(labels=np.where(np.arange(30) % 11 == 9, "", NAMES))
+    found = evaluate(StateSegmenter(["lda"]).fit(Xs[:3], [y] * 3), Xs[3:], ys[3:])
+    assert {"fixed-times", "one-part", "most-frequent"} <= found.scores.keys()
+
+
+def test_what_is_blind_knows_the_times_of_labels_in_part_in_their_recordings():
+    y = np.repeat([0, 1, 2], [10, 10, 10])
+    rng = np.random.default_rng(0)
+    Xs = [(y == 1)[:, None] + rng.normal(scale=0.1, size=(30, 1)) for _ in range(4)]
+    hidden = PartialLabels(labels=np.where(np.arange(30) == 4, -1, y))
+    learner = MetricLearner(metric="olda").fit(Xs, [hidden] * 4)
+    again = [X + 0.01 for X in Xs]
+    assert evaluate(learner, again, [y] * 4).scores["fixed-times"]["loss"] == 0.0
 
 
 def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):

@@ -26,8 +26,8 @@ MOMENTS = "moments-diagonal"
 STATES = ("states", "states-quick")
 OLDA = ("statistics-olda", "statistics-centred", "lags-olda")
 CLASSIFIERS = [
-    *("equal-segments", "frame-lda", "frame-logistic"),
-    *("boundary-logistic", "frame-boosting", "boundary-boosting"),
+    *("frame-lda", "frame-logistic", "boundary-logistic"),
+    *("frame-boosting", "boundary-boosting"),
 ]
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
@@ -55,7 +55,7 @@ def test_the_default_of_names_of_states_is_a_segmenter_of_states():
 def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
     found = names_of([[8, 18, 30]] * 4)
     learned = [*BOUNDARIES, *CONTEXT, *LEARNED, MOMENTS, *OLDA]
-    assert found == [*learned, "equal-segments", "boundary-logistic", "boundary-boosting", *TUNED]
+    assert found == [*learned, "boundary-logistic", "boundary-boosting", *TUNED]
 
 
 def test_where_states_are_hidden_metrics_see_what_classifiers_say():

@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
@@ -121,6 +122,31 @@ class TestAlarm:
 
         with pytest.raises(KeyboardInterrupt), Alarm(0.0):
             stubborn()
+
+    def test_nothing_is_told_of_an_interrupt_that_came_while_memory_was_freed(self, monkeypatch):
+        told = []
+        monkeypatch.setattr(sys, "unraisablehook", told.append)
+
+        class Freed:
+            def __del__(self):
+                for_ever()
+
+        def freeing():
+            Freed()
+            for_ever()
+
+        with pytest.raises(KeyboardInterrupt), Alarm(0.0):
+            freeing()
+        assert told == []
+
+        class Faulty:
+            def __del__(self):
+                raise ValueError
+
+        with Alarm(1e9):
+            Faulty()
+        assert [one.exc_type for one in told] == [ValueError]
+        assert sys.unraisablehook == told.append
 
     def test_what_must_end_in_order_ends(self):
         ended = []
