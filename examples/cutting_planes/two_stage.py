@@ -64,5 +64,5 @@ if __name__ == "__main__":
     stages = [transport(costs, rng.uniform(0.0, 2.0, 4)) for _ in range(20)]
     for is_multi_cut in (True, False):
         problem = capacities(np.array([3.0, 2.0, 2.5]), stages, is_multi_cut)
-        value = problem.solve(method="cutting-plane", tol=1e-6)
+        value = problem.solve(method="cutting-plane", tol=1e-7)
         print(value, problem.solver_stats.extra_stats.summary())

@@ -306,7 +306,7 @@ class ProgramRun(CutRun):
         values = self._uppers(planes)
         if known is not None:
             uppers = np.where(self._guessed, np.inf, values)
-            self._witnesses.check(planes, known, uppers, self._heights, self._largest)
+            self._witnesses.check(planes, self._cuts, known, uppers, self._heights, self._largest)
             values = np.maximum(values, known)
         if not np.isfinite(values).all():
             return planes

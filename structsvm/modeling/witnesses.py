@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.masters.base import NO_SLACK
+from structsvm.masters.base import NO_SLACK, WorkingSet
 from structsvm.modeling.pool import SLIPS
 from structsvm.modeling.rewriting import StandIn
 from structsvm.solvers.planes import Planes
@@ -30,12 +30,19 @@ class Witnesses:
         """The last atom that had no value at a point."""
 
     def check(
-        self, planes: Planes, known: Floats, uppers: Floats, sizes: Floats, largest: Floats
+        self,
+        planes: Planes,
+        earlier: WorkingSet,
+        known: Floats,
+        uppers: Floats,
+        sizes: Floats,
+        largest: Floats,
     ) -> None:
         """Refuse answers that cannot be those of a maximum of planes, and remember them.
 
-        ``known`` are lower and ``uppers`` upper bounds of the groups at the point of the planes;
-        ``sizes`` are those of the terms here and ``largest`` of all so far.
+        ``known`` are lower bounds of the groups at the point of the planes, by ``earlier`` ones,
+        and ``uppers`` upper ones; ``sizes`` are those of the terms here and ``largest`` of all so
+        far.
         """
         outside = np.flatnonzero(planes.groups == NO_SLACK)
         for row in outside[:1]:
@@ -43,6 +50,8 @@ class Witnesses:
             self._outside = self._stand_ins[atom]
         groups = np.arange(known.size)
         sizes = np.append(sizes[:-1], largest[-1])  # no plane without a slack is of this point
+        if (known > uppers).any():
+            sizes = np.maximum(sizes, _sizes_at(planes.w, earlier, known))
         self._compare(groups, known, uppers, sizes, largest, "the oracle returned", "an earlier")
         for w, before in self._points:
             heights = planes.intercepts + planes.slopes @ w
@@ -83,6 +92,15 @@ class Witnesses:
             "changed since; give upper bounds if it is inexact, and name the cvxpy.Parameter it "
             "depends on in parameters="
         )
+
+
+def _sizes_at(w: Floats, cuts: WorkingSet, known: Floats) -> Floats:
+    """Of the terms of the largest plane of each group at a point, whose values are known."""
+    top = cuts.values(w) >= known[cuts.groups]
+    sizes = np.zeros(known.size)
+    terms = np.abs(cuts.intercepts[top]) + np.abs(cuts.slopes[top]) @ np.abs(w)
+    np.maximum.at(sizes, cuts.groups[top], terms)
+    return sizes
 
 
 def _has_domain(stand_in: StandIn) -> bool:

@@ -72,6 +72,14 @@ def test_a_two_stage_program_with_infeasible_second_stages_is_one_atom(kind, is_
     assert truth <= found.upper * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("seed", [104, 111, 132])
+def test_an_oracle_may_be_as_accurate_as_a_solver_of_linear_programs(seed):
+    """One of zero here was said to contradict a plane of 1e-8, whose terms are of size one."""
+    prices, stages = drawn_stages("any", np.random.default_rng(seed))
+    problem = two_stage.capacities(prices, stages, is_multi_cut=True)
+    assert abs(solve(problem, tol=1e-7) / in_full(prices, stages) - 1) <= 1e-6
+
+
 # ---- domains of every form
 
 
