@@ -135,15 +135,15 @@ class ProgramRun(CutRun):
         """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
         self._start = self.points.on_equalities(self._start)
         answers = self._answers(self._arguments(self._start))
-        recalled = self.working_set(groups)
+        self._cuts = self.working_set(groups)
         cuts: list[Cut] = []
         for stand_in in self._memory.recall(answers, self._answers):
             pool = stand_in.atom.pool
             cuts += map(stand_in.lifted, pool.cuts)
             self._largest[stand_in.rows] = pool.largest
             stand_in.quality = weakest((stand_in.quality, pool.quality))
-        recalled.add(cuts)
-        first = self._noted(self._start, answers, recalled.group_values(self._start))
+        self._cuts.add(cuts)
+        first = self._noted(self._start, answers, self._cuts.group_values(self._start))
         return cuts + first.cuts()
 
     def conflicts(self, constraints: list[cp.Constraint]) -> tuple[str, ...]:
