@@ -227,7 +227,7 @@ def without_counting(instances: Sequence[Any], features: Sequence[Any] | None) -
             )
         )
     left = [name for name in names[0] if name not in counting]
-    return [x.choosing(left) if is_recording(x) else x[left] for x in instances]
+    return [x.without(counting) if is_recording(x) else x[left] for x in instances]
 
 
 def columns_that_count(

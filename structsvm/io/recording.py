@@ -90,6 +90,8 @@ class Recording:
     """What its samples are windows of, if they are: that recording as it was measured."""
     window: int = 1
     """The number of samples of ``fine`` in each of its own; the last one has those that remain."""
+    counting: TimeAxis | None = None
+    """A column that rises by even steps, as times do, and was left out."""
 
     def __post_init__(self) -> None:
         times: Any = self.time
@@ -126,8 +128,9 @@ class Recording:
         parts |= {
             k: array[rows] for k in ("y", "chunks") if (array := getattr(self, k)) is not None
         }
-        if self.time is not None:
-            parts["time"] = self.time.at(rows)
+        parts |= {
+            k: axis.at(rows) for k in ("time", "counting") if (axis := getattr(self, k)) is not None
+        }
         if self.origin is not None:
             nothing = self.origin.left_out[:0]
             parts["origin"] = replace(self.origin, rows=self.origin.rows[rows], left_out=nothing)
@@ -160,6 +163,12 @@ class Recording:
                 why += "its own name"
             raise DataError(f"{self.where} has other features than {owner}{why}")
         return self.choosing(wanted)
+
+    def without(self, counting: Sequence[str]) -> "Recording":
+        """Return the recording without columns that count, of which the first is kept in mind."""
+        first = self.X[:, self.features.index(counting[0])]
+        left = [name for name in self.features if name not in counting]
+        return replace(self.choosing(left), counting=TimeAxis(counting[0], first))
 
     def choosing(self, features: Sequence[str]) -> "Recording":
         places = {name: j for j, name in enumerate(self.features)}

@@ -20,7 +20,10 @@ from structsvm.io.label_rows import LONG_UNITS, Interval, since_start
 from structsvm.io.recording import Recording
 from structsvm.partial_labels import PartialLabels, known_where
 from structsvm.partitions.constraint import Region
-from structsvm.support.values import counted, is_number, refuse_unless
+from structsvm.support.values import Floats, counted, is_number, refuse_unless
+
+REACH = 0.1
+"""Part of the duration of a recording by which labels may reach beyond it."""
 
 
 def labels_of(
@@ -245,20 +248,36 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
     if not units <= {None, "samples"}:
         raise DataError("its labels are in seconds, and it has no times: " + ways)
     ends = [axis.value(at) for at in chain.from_iterable((row.start, row.end) for row in rows)]
-    if any(at % 1 for at in ends if at < np.inf):
-        if counting := columns_that_count([recording]):
-            raise DataError(
-                f"its labels are no whole numbers of samples, and its column {counting[0]!r} rises "
-                "as times do: name it, "
-                + parameter("time_column", counting[0])
-                + ", or leave it out, "
-                + parameter("ignore", counting[0])
-            )
+    numbers = np.array([at for at in ends if at < np.inf])
+    are_whole = not (numbers % 1).any()
+    counting = _counting(recording) if units == {None} else None
+    if counting and not (are_whole and _are_no_times(numbers, counting.values)):
+        said = "may be samples or times" if are_whole else "are no whole numbers of samples"
+        raise DataError(
+            f"its labels {said}, and its column {counting.name!r} rises as times do: name it, "
+            + parameter("time_column", counting.name)
+            + ", or leave it out, "
+            + parameter("ignore", counting.name)
+        )
+    if not are_whole:
         warn(
             f"{recording.name}: it has no times, so that labels count samples and are rounded up "
             "to whole ones: if they are in seconds, " + ways
         )
     return axis
+
+
+def _counting(recording: Recording) -> TimeAxis | None:
+    """The column that rises as times do, whether it was left out already or not."""
+    names = columns_that_count([recording]) if recording.counting is None else ()
+    return recording.without(names).counting if names else recording.counting
+
+
+def _are_no_times(numbers: Floats, times: Floats) -> bool:
+    """Whether numbers reach beyond the times of samples, or mean the same as those of samples."""
+    reach = REACH * (times[-1] - times[0])
+    are_beyond = numbers.min() < times[0] - reach or numbers.max() > times[-1] + reach
+    return bool(are_beyond or (times == np.arange(len(times))).all())
 
 
 def having(marks: Marks, label: str, outside: str | None) -> Recording:

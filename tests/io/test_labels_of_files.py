@@ -11,6 +11,7 @@ from cases import cases, refused
 from pyarrow import parquet
 
 from structsvm import DataError, MetricLearner, PartialLabels
+from structsvm.data.rows import without_counting
 from structsvm.errors import DataWarning, SettingsError
 from structsvm.features import StateScores, windows
 from structsvm.features.scores import read_boundaries
@@ -51,6 +52,35 @@ def test_stretches_in_another_unit_of_time(tmp_path):
     text = "start,end,label\n0,3000,a\n3000,10000,b\n"
     with pytest.warns(DataWarning, match="2 of 2 intervals hold no sample, or reach beyond"):
         assert labelled(tmp_path, text) == ["a"] * 20
+
+
+@pytest.mark.parametrize("are_cleaned", [True, False], ids=["left out", "among the features"])
+@pytest.mark.parametrize("rows", ["0,3,a\n3,10,b\n", "0,3.5,a\n3.5,9,b\n", "2,4,a\n4,6,b\n"])
+def test_labels_that_may_be_samples_or_times(tmp_path, rows, are_cleaned):
+    """A column of times was left out, and seconds were taken for the numbers of samples."""
+    recording = counted_beside("clock", np.arange(20) / 2, are_cleaned)
+    path = tmp_path / "show.csv"
+    path.write_text(f"start,end,label\n{rows}")
+    with pytest.raises(DataError, match="its column 'clock' rises as times do: name it, time_col"):
+        with_labels([recording], path, outside="no")
+
+
+@pytest.mark.parametrize("times", [np.arange(20), np.arange(20) / 2], ids=["numbers", "halves"])
+@pytest.mark.parametrize("header", ["start,end,label", "start_sample,end_sample,label"])
+def test_labels_that_are_no_times_count_samples(tmp_path, times, header):
+    recording = counted_beside("clock", times, True)
+    path = tmp_path / "show.csv"
+    path.write_text(f"{header}\n0,3,a\n3,20,b\n")
+    assert with_labels([recording], path)[0].y.tolist() == ["a"] * 3 + ["b"] * 17
+
+
+def counted_beside(name, times, are_cleaned):
+    x = np.random.default_rng(0).normal(size=20)
+    recording = Recording("show", np.column_stack([times, x]), None, (name, "x"))
+    if not are_cleaned:
+        return recording
+    with pytest.warns(DataWarning, match="rise by one step"):
+        return without_counting([recording], None)[0]
 
 
 @pytest.mark.parametrize("step", [0.15, 0.2, 0.05])
