@@ -191,8 +191,8 @@ def columns_in(header: Sequence[str]) -> dict[str, str]:
 
 
 def name_of(called: str) -> str:
-    """Return the stem of a path, whose suffix is no number."""
-    path = PurePosixPath(called)
+    """Return the stem of a path, of whatever system, whose suffix is no number."""
+    path = PurePosixPath(called.replace("\\", "/"))
     return path.name if path.suffix[1:].isdigit() else path.stem
 
 

@@ -113,6 +113,7 @@ class Columns:
 def read_table(file: LabelFile) -> Iterator[Interval]:
     table = file.table
     columns = Columns.of(file)
+    _refuse_blank_recordings(table, columns.recording)
     of_labels = bool(columns.others) and all({*table[name]} <= TRUTH for name in columns.others)
     are_of_samples = not (columns.start or columns.end or columns.sign)
     if columns.label in table and are_of_samples and not columns.others:
@@ -121,6 +122,15 @@ def read_table(file: LabelFile) -> Iterator[Interval]:
     if of_labels and (has_times or are_of_samples) and not (columns.label or columns.end):
         return _of_columns(table, columns)
     return _of_rows(table, columns)
+
+
+def _refuse_blank_recordings(table: Any, column: str) -> None:
+    for line, cell in table[column].items() if column in table else ():
+        if not cell:
+            raise DataError(
+                f"line {line}: no name in column {column!r}: write the recording in every row, as "
+                "a cell that was merged holds it in the first one alone"
+            )
 
 
 def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:

@@ -74,6 +74,20 @@ def test_labels_that_are_no_times_count_samples(tmp_path, times, header):
     assert with_labels([recording], path)[0].y.tolist() == ["a"] * 3 + ["b"] * 17
 
 
+@pytest.mark.parametrize("blank", ["", " ", '""'])
+@pytest.mark.parametrize("header", ["recording,start,end,label", "file,onset,offset,behavior"])
+def test_a_row_that_names_no_recording_beside_others_that_do_is_refused(tmp_path, header, blank):
+    """Merged cells of a sheet hold a name once: all but the first row were taken for nobody's."""
+    with pytest.raises(DataError, match="line 3: no name in column '(recording|file)'"):
+        labelled(tmp_path, f"{header}\nshow,0,3,a\n{blank},3,10,b\n")
+
+
+@pytest.mark.parametrize("path", ["C:\\data\\show.MP4", "..\\show.wav", "/data/show.csv"])
+def test_paths_of_any_system_name_recordings(tmp_path, path):
+    text = f"file,start,end,label\n{path},0,3,a\n{path},3,10,b\n"
+    assert labelled(tmp_path, text) == ["a"] * 6 + ["b"] * 14
+
+
 def counted_beside(name, times, are_cleaned):
     x = np.random.default_rng(0).normal(size=20)
     recording = Recording("show", np.column_stack([times, x]), None, (name, "x"))
