@@ -78,7 +78,7 @@ def test_labels_that_are_no_times_count_samples(tmp_path, times, header):
 @pytest.mark.parametrize("header", ["recording,start,end,label", "file,onset,offset,behavior"])
 def test_a_row_that_names_no_recording_beside_others_that_do_is_refused(tmp_path, header, blank):
     """Merged cells of a sheet hold a name once: all but the first row were taken for nobody's."""
-    with pytest.raises(DataError, match="line 3: no name in column '(recording|file)'"):
+    with pytest.raises(DataError, match=r"line 3: no name in column '(recording|file)'"):
         labelled(tmp_path, f"{header}\nshow,0,3,a\n{blank},3,10,b\n")
 
 
