@@ -4,19 +4,31 @@ They are values that can be copied: a copy that goes on alone says what would be
 ended now, or if no segment had begun near a sample.
 """
 
-import sys
+from __future__ import annotations
+
+from collections import deque
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from structsvm.data.missing import LARGEST_VALUE
 from structsvm.errors import OracleError
-from structsvm.oracles._segments.running import BEFORE, Passed, Running, are_scores, forget
+from structsvm.oracles._segments.running import (
+    N_ROWS,
+    N_SAMPLES,
+    N_THINNED,
+    PATHS,
+    START,
+    Records,
+    are_scores,
+    at_first,
+    forget,
+)
 from structsvm.oracles._segments.running_changes import pass_changes
-from structsvm.oracles._segments.running_states import StateRules, gains, pass_states
+from structsvm.oracles._segments.running_states import gains, pass_states
 from structsvm.oracles.state_score import StateScore
 from structsvm.support.values import (
     Floats,
@@ -36,25 +48,35 @@ AT_ONCE = 4096
 LARGEST_COUNT = 2**20
 """Columns, and segments that may be running, for which there is memory."""
 
+COPIED, N_COPIES = 64, 16
+"""Samples after which a copy is kept, at least, and how many: losses are known without changes that
+began after the first of them."""
+
 Segment = tuple[int, int]
 """Where a segment begins, and the number of its state; 0 where there are no states."""
+
+
+def _no_copies() -> deque[OnlineSearch]:
+    return deque(maxlen=N_COPIES)
 
 
 @dataclass(eq=False)
 class OnlineSearch:
     """The best segments of the samples so far, in the order in which they come."""
 
-    step: Callable[..., Passed]
+    step: Callable[..., None]
     rules: tuple[Any, ...]
     """What it goes by."""
-    running: Running
-    tree: Ints
-    n_rows: int
-    last: Floats
-    """What the last segment earns in each state, (C,)."""
+    running: Records
+    states: Records
+    paths: Records
+    counts: Ints
+    """With all that a step changes in arrays, Ctrl-C finds it done, or not yet begun."""
     rows: Floats
-    """The samples that are still needed, (m, columns)."""
-    whole: Floats
+    """The samples that are still needed, and room for others, (m, columns)."""
+    mean: tuple[Floats, ...] = ()
+    """Of the samples of segments that may be running, of a metric."""
+    whole: Floats = field(default_factory=lambda: np.zeros((1, 0)))
     """What a segment earns that is a whole recording, shorter than any other, (C, n)."""
     n_before: int = 0
     """Samples before and after a boundary that matter where scores are late."""
@@ -63,18 +85,16 @@ class OnlineSearch:
     """The unit of losses."""
     memory: int = 0
     """Samples that matter for what begins now, about."""
-    n_samples: int = 0
-    n_thinned: int = 0
-    """How often segments were left out that might have been the best; 0 for an exact search."""
+    n_given: int = 0
+    """Samples that were pushed."""
     first: int = 0
     """Samples before the first of these rows."""
-    gone: float = 0.0
-    """What was taken from all scores."""
-    total: Any = 0.0
-    """The scores of all samples, as long as a whole recording of them may be one segment, (C,)."""
     barred: tuple[int, int] = NOT_BARRED
-    newest: Segment = (-1, 0)
-    """The last segment of the best segmentation, which begins at -1 if none is allowed."""
+    """No segment begins from the first of these to the last."""
+    copies: deque[OnlineSearch] = field(default_factory=_no_copies)
+    """What it was, from time to time."""
+    due: int = 0
+    """How many samples there are when the next one is kept."""
 
     @classmethod
     def of_states(cls, score: StateScore, lengths: Floats | None = None) -> "OnlineSearch":
@@ -86,18 +106,16 @@ class OnlineSearch:
         if not isinstance(score, StateScore):
             raise OracleError(f"expected a StateScore, got {shown(score)}")
         C, columns = score.lengths.shape
-        older, newer = map(read_only, gains(score.lengths))
+        gain = read_only(gains(score.lengths))
         return cls(
             pass_states,
-            StateRules(score.lengths, score.changes, score.late, older, newer, score.last),
-            *Running.of(score.first, columns + 1),
-            last=score.last,
+            (score.lengths, score.changes, score.late, gain),
+            *at_first(score.first, score.last, columns + 1),
             rows=np.empty((0, C)),
             whole=np.zeros((C, 0)) if lengths is None else lengths,
             n_before=max(0, -int(score.late.min(initial=0))),
             n_after=max(0, int(score.late.max(initial=0))),
             memory=columns,
-            total=score.first,
         )
 
     @classmethod
@@ -117,104 +135,159 @@ class OnlineSearch:
         search = cls(
             pass_changes,
             (float(price),),
-            *Running.of(np.zeros(1), max_candidates, n_columns),
-            last=np.zeros(1),
+            *at_first(np.zeros(1), np.zeros(1), max_candidates),
             rows=np.empty((0, n_columns)),
-            whole=np.zeros((1, 0)),
+            mean=(np.zeros((max_candidates, n_columns)),),
             price=float(price) or 1.0,
         )
-        search.running.closed[0] = 0.0
+        search.states["closed"] = 0.0
         return search
 
-    def push(self, rows: Floats, barred: tuple[int, int] = NOT_BARRED) -> None:
-        """Go on by samples, (n, C); no segment begins from ``barred[0]`` to ``barred[1]``.
+    @property
+    def n_samples(self) -> int:
+        """Those that were looked at."""
+        return int(self.counts[N_SAMPLES])
 
-        Minus infinity is what is forbidden to a state. The compiled searches read wherever they are
-        told to, so that samples and ranges are checked here, whoever made them.
+    @property
+    def n_thinned(self) -> int:
+        """How often segments were left out that might have been the best; 0 for an exact search."""
+        return int(self.counts[N_THINNED])
+
+    @property
+    def newest(self) -> Segment:
+        """The last of the best segments, which begins at -1 if none is allowed."""
+        start, state = self.counts[START:].tolist()
+        return start, state
+
+    def push(self, rows: Floats) -> None:
+        """Go on by samples, (n, C); minus infinity is what is forbidden to a state.
+
+        The compiled searches read wherever they are told to, so that samples are checked here,
+        whoever made them.
         """
         try:
             samples = np.ascontiguousarray(rows, dtype=np.float64)
-            if barred is not NOT_BARRED:
-                first, last = map(int, barred)
-                barred = max(first, -1), min(last, sys.maxsize)
         except (TypeError, ValueError, OverflowError) as error:
-            raise OracleError(f"a search goes on by samples and a range: {error}") from error
+            raise OracleError(f"a search goes on by samples: {error}") from error
         if samples.shape[1:] != self.rows.shape[1:]:
             raise OracleError(f"expected samples (n, {self.rows.shape[1]}), got {samples.shape}")
         if not are_scores(samples, LARGEST_VALUE, self.step is pass_states):
             raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
-        self.barred = barred
-        self.rows = np.concatenate([self.rows, samples]) if len(self.rows) else samples
-        self._go_on(self.first + len(self.rows) - self.n_after)
-        gone = self.n_samples - self.n_before - self.first
-        if gone > 0:
-            self.rows = self.rows[gone:].copy()
-            self.first += gone
+        self._take(samples)
+        self._go_on(self.n_given - self.n_after)
+
+    def _take(self, samples: Floats) -> None:
+        """Put samples behind those that are needed, and keep a copy from time to time."""
+        if self.n_given >= self.due:
+            self.copies.append(self.copy())
+            self.due = self.n_given + max(COPIED, self.memory // 4)
+        n = self.n_given - self.first
+        if n + len(samples) > len(self.rows):
+            needed = self._needed(self.copies[0].n_samples)
+            n = len(needed)
+            rows = np.empty((2 * n + len(samples), self.rows.shape[1]))
+            rows[:n] = needed
+            self.rows, self.first = rows, self.n_given - n
+        self.rows[n : n + len(samples)] = samples
+        self.n_given += len(samples)
+
+    def _needed(self, since: int) -> Floats:
+        """The samples after so many, and those before that matter."""
+        begin = max(since - self.n_before - self.first, 0)
+        return self.rows[begin : self.n_given - self.first]
 
     def _go_on(self, end: int) -> None:
         """Search further, up to so many of the samples that are there."""
-        while self.n_samples < end:
-            now = self.n_samples
+        rows = self.rows[: self.n_given - self.first]
+        now = self.n_samples
+        while now < end:
             stop = min(end, now + AT_ONCE)
-            self._make_room(self.last.size * (stop - now))
-            self.n_rows, start, state, n_thinned = self.step(
-                *(self.tree, self.n_rows, self.rows, self.first, now, stop),
-                *(*self.barred, *self.running, *self.rules),
+            self._make_room(len(self.states) * (stop - now))
+            self.step(
+                *(self.running, self.states, self.paths, self.counts),
+                *(rows, self.first, stop, *self.barred, *self.mean, *self.rules),
             )
-            self.newest = start, state
-            self.n_thinned += n_thinned
-            if stop < self.whole.shape[1]:
-                self.total = self.total + self.rows[now - self.first : stop - self.first].sum(0)
-            self.n_samples = stop
+            now = stop
 
     def _make_room(self, n: int) -> None:
         """Make room for so many rows more."""
-        if self.n_rows + n <= len(self.tree):
+        if self.counts[N_ROWS] + n <= len(self.paths):
             return
         self._forget()
-        if 2 * self.n_rows + n > len(self.tree):
-            self.tree = np.resize(self.tree, (2 * self.n_rows + n, 3))
+        n_rows = int(self.counts[N_ROWS])
+        if 2 * n_rows + n > len(self.paths):
+            paths = np.empty(2 * n_rows + n, PATHS)
+            paths[:n_rows] = self.paths[:n_rows]
+            self.paths = paths
 
     def _forget(self) -> int:
-        """Forget what no path needs, and what all scores have in common; see :func:`forget`."""
-        self.n_rows, common, gone = forget(self.tree, self.n_rows, *self.running)
-        self.gone += gone
-        return common
+        return forget(self.running, self.states, self.paths, self.counts)
 
     def ended(self) -> "OnlineSearch":
         """The search of a recording that has no further samples."""
-        search = self.copy()
-        search._go_on(self.first + len(self.rows))
+        search = self._alone()
+        search._go_on(self.n_given)
         return search
 
     def copy(self) -> "OnlineSearch":
         """The same search, which goes on alone."""
+        search = self._alone()
+        search.rows = self._needed(self.n_samples).copy()
+        search.first = self.n_given - len(search.rows)
+        search.copies = _no_copies()
+        search.due = 0
+        return search
+
+    def _alone(self) -> OnlineSearch:
+        """A copy of all but the samples that are there, and of what was before."""
         search = copy(self)
-        search.running = Running._make(one.copy() for one in self.running)
-        search.tree = self.tree[: self.n_rows].copy()
+        search.counts = self.counts.copy()
+        search.states = self.states.copy()
+        most = int(self.states["n"].max())
+        search.running = np.empty_like(self.running)
+        search.running[:, :most] = self.running[:, :most]
+        search.mean = tuple(map(np.empty_like, self.mean))
+        for mean, own in zip(self.mean, search.mean, strict=True):
+            own[:most] = mean[:most]
+        search.paths = self.paths[: self.counts[N_ROWS]].copy()
         return search
 
     def loss(self) -> float:
         """What the best segmentation so far costs, in the units of margins."""
         return -max(self._of_paths(), float(self._of_whole().max(initial=-np.inf))) / self.price
 
+    def loss_without(self, low: int, high: int) -> float | None:
+        """The same if none began from ``low`` to ``high``; None where that is too long ago."""
+        for name, place in (("low", low), ("high", high)):
+            refuse_unless(is_whole(place), name, "an integer", place)
+        earlier = [one for one in self.copies if one.n_samples < max(low, 1)]
+        if not earlier:
+            return None
+        search = earlier[-1]._alone()
+        search.barred = min(max(low, 0), self.n_given), min(max(high, -1), self.n_given)
+        search.rows = self.rows
+        search.first = self.first
+        search.n_given = self.n_given
+        search._go_on(self.n_samples)
+        return search.loss()
+
     def segments(self) -> list[Segment]:
         """Those of the best segmentation that were not put aside, in their order."""
         of_whole = self._of_whole()
         if of_whole.size and of_whole.max() > self._of_paths():
             return [(0, int(of_whole.argmax()))]
-        return self._path_to(int(self.running.behind[self.newest[1]]))
+        return self._path_to(int(self.states[self.newest[1]]["behind"]))
 
     def _of_paths(self) -> float:
-        state = self.newest[1]
-        return float(self.running.closed[state] + self.last[state]) + self.gone
+        state = self.states[self.newest[1]]
+        return float(state["closed"] + state["last"] + state["gone"])
 
     def _of_whole(self) -> Floats:
         """The score of the recording as one segment in each state; nothing if it is too long."""
         n = self.n_samples
         if not 0 < n < self.whole.shape[1]:
             return self.whole[0, :0]
-        return np.asarray(self.total + self.whole[:, n] + self.last)
+        return np.asarray(self.states["total"] + self.whole[:, n] + self.states["last"])
 
     def settle(self) -> list[Segment]:
         """Put aside what no further sample can change: the segments of all paths that may be the
@@ -225,12 +298,12 @@ class OnlineSearch:
         common = self._forget()
         segments = self._path_to(common)
         if segments:
-            self.tree[common, BEFORE] = -1
+            self.paths[common]["before"] = -1
         return segments
 
     def _path_to(self, row: int) -> list[Segment]:
         path = []
         while row >= 0:
-            start, state, row = self.tree[row].tolist()
+            start, state, row = self.paths[row].tolist()
             path.append((start, state))
         return path[::-1]

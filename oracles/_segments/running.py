@@ -1,127 +1,119 @@
-"""Segments that may be running, and the paths to them, as values that a search goes on from.
+"""Segments that may be running, and the paths to them, as arrays that a search goes on from.
 
 Paths are rows of a table, each a segment with the row of the one before it. A row is older than the
 rows of the segments that follow, so that one sweep from the newest finds what is still needed, and
 from where on paths have parted.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.support.compiled import inner
 from structsvm.support.values import Bools, Floats, Ints
 
-START, STATE, BEFORE = 0, 1, 2
-"""Columns: where the segment begins, its state, and the row of the segment before, or -1."""
+Record = Any
+Records = NDArray[Any]
+
+PATHS = np.dtype([("start", "i8"), ("state", "i8"), ("before", "i8")])
+"""A segment, and the row of the one before it, or -1."""
+
+RUNNING = np.dtype([("value", "f8"), ("start", "i8"), ("row", "i8")])
+"""A segment that may be running, and its row: the best score of all before it and of its samples so
+far. Of each state the oldest is the first, (C, at most n)."""
+
+STATES = np.dtype(
+    [
+        *(("n", "i8"), ("best", "i8"), ("behind", "i8"), ("closed", "f8")),
+        *(("last", "f8"), ("total", "f8"), ("gone", "f8")),
+    ]
+)
+"""How many segments of a state may be running, the number of the best one if it ends now, its row,
+or -1, and its score; what the last segment of a recording earns; the scores of all samples; what
+was taken from all scores."""
+
+N_ROWS, N_SAMPLES, N_THINNED, START, STATE = range(5)
+"""What is counted, in one array: the rows of the table of paths, the samples so far, how often
+segments were thinned; and where the last one of the best segments begins, or -1, and its state."""
 
 SLACK = 1e-9
 """What a segment has to be behind before it is left out, as a part of its score: far above
 rounding, so that ties are those of a search over all."""
 
 
-Passed = tuple[int, int, int, int]
-"""What a step of a search returns: how many rows the table of paths has, where the last segment of
-the best ones begins, its state, and how often others were thinned.
-
-A step goes on from ``now`` samples to ``end``; those that it sees come after ``first`` others, and
-no segment begins from ``low`` to ``high``. Whatever :class:`Running` has is given one by one, which
-takes a third of the time.
-"""
-
-
-class Running(NamedTuple):
-    """Segments that may be running, of each state the oldest first, (C, at most n)."""
-
-    value: Floats
-    """The best score of all before the segment, and of its samples so far."""
-    start: Ints
-    row: Ints
-    """In the table of paths."""
-    mean: Floats
-    """Of its samples, (n, r); of segments with states nothing, (0, 0)."""
-    size: Ints
-    """How many there are of each state, (C,)."""
-    closed: Floats
-    """The best score of segments of which the last, in each state, ends now, (C,)."""
-    best: Ints
-    """The number of that last one among those of its state, or -1, (C,)."""
-    behind: Ints
-    """Its row, or -1, (C,)."""
-
-    @classmethod
-    def of(cls, first: Floats, most: int, r: int = 0) -> "tuple[Running, Ints, int]":
-        """The first segments of a recording, and their paths."""
-        begin = np.flatnonzero(first > -np.inf)
-        C = first.size
-        value = np.zeros((C, most))
-        start, row = np.zeros((2, C, most), dtype=np.int64)
-        size = np.zeros(C, dtype=np.int64)
-        value[begin, 0] = first[begin]
-        row[begin, 0] = np.arange(begin.size)
-        size[begin] = 1
-        tree = np.empty((64 + 2 * C, 3), dtype=np.int64)
-        tree[: begin.size] = [(0, c, -1) for c in begin.tolist()]
-        means = np.zeros((most if r else 0, r))
-        ends = np.full(C, -np.inf), np.full(C, -1), np.full(C, -1)
-        return cls(value, start, row, means, size, *ends), tree, begin.size
+def at_first(first: Floats, last: Floats, most: int) -> tuple[Records, Records, Records, Ints]:
+    """Segments, states, paths and counts of a recording without a sample."""
+    running = np.zeros((first.size, most), RUNNING)
+    states = np.zeros(first.size, STATES)
+    states["closed"] = -np.inf
+    states["best"] = states["behind"] = -1
+    states["last"] = last
+    states["total"] = first
+    paths = np.zeros(64 + 2 * first.size, PATHS)
+    counts = np.array([0, 0, 0, -1, 0])
+    for c in np.flatnonzero(first > -np.inf).tolist():
+        begin(running, states, paths, counts, c, 0, first[c], -1)
+    return running, states, paths, counts
 
 
-@inner(_nrt=False)
+@inner(no_cpython_wrapper=False, _nrt=False)
 def begin(
-    running: Running, tree: Ints, n_rows: int, c: int, t: int, value: float, before: int
-) -> int:
-    """Let a segment in state c begin at t, after the one of a row; how many rows there are."""
-    k = running.size[c]
-    running.value[c, k] = value
-    running.start[c, k] = t
-    running.row[c, k] = n_rows
-    running.size[c] += 1
-    tree[n_rows, START] = t
-    tree[n_rows, STATE] = c
-    tree[n_rows, BEFORE] = before
-    return n_rows + 1
+    running: Records,
+    states: Records,
+    paths: Records,
+    counts: Ints,
+    c: int,
+    t: int,
+    value: float,
+    before: int,
+) -> None:
+    """Let a segment in state c begin at t, after the one of a row."""
+    one = running[c, states[c].n]
+    one.value = value
+    one.start = t
+    one.row = counts[N_ROWS]
+    path = paths[counts[N_ROWS]]
+    path.start = t
+    path.state = c
+    path.before = before
+    states[c].n += 1
+    counts[N_ROWS] += 1
 
 
 @inner(no_cpython_wrapper=False)
-def forget(
-    tree: Ints,
-    n: int,
-    value: Floats,
-    start: Ints,
-    row: Ints,
-    mean: Floats,
-    size: Ints,
-    closed: Floats,
-    best: Ints,
-    behind: Ints,
-) -> tuple[int, int, float]:
-    """Drop the rows of the table that no segment needs that may be running, or ends now.
+def forget(running: Records, states: Records, paths: Records, counts: Ints) -> int:
+    """Drop the rows that no segment needs that may be running, or ends now.
 
-    How many are left, the newest that all paths have, or -1, and what is taken from all scores.
+    The newest that all paths have, or -1. What all scores have in common is taken from them.
     """
-    running = Running(value, start, row, mean, size, closed, best, behind)
-    marked, common = _marked(running, tree, n)
+    n = counts[N_ROWS]
+    marked, common = _marked(running, states, paths, n)
     number = np.full(n, -1)
     left = 0
     for i in range(n):
         if marked[i]:
             number[i] = left
-            for j in range(3):
-                tree[left, j] = tree[i, j]
-            if tree[left, BEFORE] >= 0:
-                tree[left, BEFORE] = number[tree[left, BEFORE]]
+            paths[left] = paths[i]
+            if paths[left].before >= 0:
+                paths[left].before = number[paths[left].before]
             left += 1
-    for c in range(running.size.size):
-        for k in range(running.size[c]):
-            running.row[c, k] = number[running.row[c, k]]
-        if running.behind[c] >= 0:
-            running.behind[c] = number[running.behind[c]]
-    most = np.max(closed)
-    if np.isfinite(most):
-        value -= most
-        closed -= most
-    return left, number[common] if common >= 0 else -1, most if np.isfinite(most) else 0.0
+    counts[N_ROWS] = left
+    most = -np.inf
+    for state in states:
+        most = max(most, state.closed)
+    gone = most if np.isfinite(most) else 0.0
+    for c in range(states.size):
+        states[c].closed -= gone
+        states[c].gone += gone
+        if states[c].behind >= 0:
+            states[c].behind = number[states[c].behind]
+        for k in range(states[c].n):
+            running[c, k].value -= gone
+            running[c, k].row = number[running[c, k].row]
+    return number[common] if common >= 0 else -1
 
 
 @inner(no_cpython_wrapper=False, _nrt=False)
@@ -135,13 +127,13 @@ def are_scores(rows: Floats, largest: float, forbid: bool) -> bool:
 
 
 @inner()
-def _marked(running: Running, tree: Ints, n: int) -> tuple[Bools, int]:
+def _marked(running: Records, states: Records, paths: Records, n: int) -> tuple[Bools, int]:
     """Which rows are on paths to segments, and the newest that is on all of them, or -1."""
     marked = np.zeros(n, dtype=np.bool_)
     apart = 0
-    for c in range(running.size.size):
-        for k in range(running.size[c] + 1):
-            i = running.behind[c] if k == running.size[c] else running.row[c, k]
+    for c in range(states.size):
+        for k in range(states[c].n + 1):
+            i = states[c].behind if k == states[c].n else running[c, k].row
             if i >= 0 and not marked[i]:
                 marked[i] = True
                 apart += 1
@@ -151,7 +143,7 @@ def _marked(running: Running, tree: Ints, n: int) -> tuple[Bools, int]:
             continue
         if apart == 1 and common < 0:
             common = i
-        before = tree[i, BEFORE]
+        before = paths[i].before
         if before >= 0 and marked[before]:
             apart -= 1
         elif before >= 0:

@@ -4,92 +4,92 @@ Pruning leaves out no begin of a segment within the one that is running, so that
 changes they grow with time: of at most so many, every second one of the older half is left out.
 """
 
-from structsvm.oracles._segments.running import SLACK, START, Passed, Running, begin
+from __future__ import annotations
+
+from structsvm.oracles._segments.running import (
+    N_SAMPLES,
+    N_THINNED,
+    SLACK,
+    START,
+    Record,
+    Records,
+    begin,
+)
 from structsvm.support.compiled import inner
 from structsvm.support.values import Floats, Ints
 
 
 @inner(no_cpython_wrapper=False, _nrt=False, error_model="numpy", fastmath={"reassoc"})
 def pass_changes(
-    tree: Ints,
-    n_rows: int,
+    running: Records,
+    states: Records,
+    paths: Records,
+    counts: Ints,
     samples: Floats,
     first: int,
-    now: int,
     end: int,
     low: int,
     high: int,
-    value: Floats,
-    start: Ints,
-    row: Ints,
     mean: Floats,
-    size: Ints,
-    closed: Floats,
-    best: Ints,
-    behind: Ints,
     price: float,
-) -> Passed:
-    """The step of a search at a price, of samples (m, r)."""
-    running = Running(value, start, row, mean, size, closed, best, behind)
-    n_thinned = 0
-    for t in range(now + 1, end + 1):
+) -> None:
+    """Go on at a price by samples (m, r) that come after ``first`` others, until there are ``end``.
+
+    No segment begins from ``low`` to ``high``; means are those of segments, (n, r).
+    """
+    state = states[0]
+    segments = running[0]
+    for t in range(counts[N_SAMPLES] + 1, end + 1):
         x = samples[t - 1 - first]
         b = 0
-        for k in range(size[0]):
-            n = t - start[0, k]
+        for k in range(state.n):
+            n = t - segments[k].start
             share = 1.0 / n
             away = 0.0
             for i in range(x.size):
                 d = x[i] - mean[k, i]
                 away += d * d
                 mean[k, i] += d * share
-            value[0, k] -= away * (n - 1) * share
-            if value[0, k] > value[0, b]:
+            segments[k].value -= away * (n - 1) * share
+            if segments[k].value > segments[b].value:
                 b = k
-        closed[0] = value[0, b] - price
-        behind[0] = row[0, b]
+        state.closed = segments[b].value - price
+        state.behind = segments[b].row
         if low <= t <= high:
             continue
-        _leave_out_useless(running, closed[0] - SLACK * (price + abs(closed[0])))
-        if size[0] == value.shape[1]:
-            _thin(running)
-            n_thinned += 1
-        mean[size[0]] = 0.0
-        n_rows = begin(running, tree, n_rows, 0, t, closed[0], behind[0])
-    return n_rows, tree[behind[0], START], 0, n_thinned
+        least = state.closed - SLACK * (price + abs(state.closed))  # is worse whatever comes
+        left = 0
+        for k in range(state.n):
+            if segments[k].value >= least:
+                left = _moved(segments, mean, k, left)
+        state.n = left
+        if left == segments.size:
+            _thin(segments, mean, state)
+            counts[N_THINNED] += 1
+        mean[state.n] = 0.0
+        begin(running, states, paths, counts, 0, t, state.closed, state.behind)
+    counts[N_SAMPLES] = end
+    counts[START] = paths[state.behind].start
 
 
 @inner(_nrt=False)
-def _move(running: Running, k: int, to: int) -> None:
-    if k != to:
-        running.value[0, to] = running.value[0, k]
-        running.start[0, to] = running.start[0, k]
-        running.row[0, to] = running.row[0, k]
-        for i in range(running.mean.shape[1]):
-            running.mean[to, i] = running.mean[k, i]
-
-
-@inner(_nrt=False)
-def _leave_out_useless(running: Running, least: float) -> None:
-    """Leave out what is worse than ending it now, and so whatever comes."""
-    left = 0
-    for k in range(running.size[0]):
-        if running.value[0, k] >= least:
-            _move(running, k, left)
-            left += 1
-    running.size[0] = left
-
-
-@inner(_nrt=False)
-def _thin(running: Running) -> None:
+def _thin(segments: Records, mean: Floats, state: Record) -> None:
     """Leave out the worse one of neighbours in the older half."""
-    size = running.size[0]
     left = 0
     k = 0
-    while k < size:
-        pair = k + 1 < size // 2
-        next_is_better = pair and running.value[0, k + 1] > running.value[0, k]
-        _move(running, k + 1 if next_is_better else k, left)
-        left += 1
-        k += 2 if pair else 1
-    running.size[0] = left
+    while k < state.n:
+        n = 2 if k + 1 < state.n // 2 else 1
+        better = k + 1 if n == 2 and segments[k + 1].value > segments[k].value else k
+        left = _moved(segments, mean, better, left)
+        k += n
+    state.n = left
+
+
+@inner(_nrt=False)
+def _moved(segments: Records, mean: Floats, k: int, to: int) -> int:
+    """Move a segment to where so many others are, of which there is one more then."""
+    if k != to:
+        segments[to] = segments[k]
+        for i in range(mean.shape[1]):
+            mean[to, i] = mean[k, i]
+    return to + 1

@@ -4,45 +4,41 @@ Of two segments in the same state that may be running, one is of no use as soon 
 make up for what it is behind: what is found is what the search over all of them finds.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
 
 import numpy as np
 
-from structsvm.oracles._segments.running import SLACK, START, Passed, Running, begin
+from structsvm.oracles._segments.running import (
+    N_SAMPLES,
+    SLACK,
+    START,
+    STATE,
+    Record,
+    Records,
+    begin,
+)
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.values import Floats, Ints
 
 MOST_COMPARED = 4096
 """Lengths up to which each difference of lengths has its own bound: so many squared per state."""
 
-
-class StateRules(NamedTuple):
-    """What a pass goes by."""
-
-    lengths: Floats
-    changes: Floats
-    late: Ints
-    older: Floats
-    """What lengths can earn more of a segment that is so many samples older than another, once the
-    newer of both has 1, 2, 4, ... samples, (about log L, C, L + 1)."""
-    newer: Floats
-    """And what they can earn more of the newer."""
-    last: Floats
+OLDER, NEWER = 0, 1
 
 
 @compiled()
-def gains(lengths: Floats) -> tuple[Floats, Floats]:
-    """``older`` and ``newer`` of :class:`StateRules`."""
+def gains(lengths: Floats) -> Floats:
+    """What lengths can earn more of the older of two segments, and more of the newer.
+
+    For each state, once the newer has 1, 2, 4, ... samples, and by how many samples the other one
+    is older, (C, 2, about log L, L + 1).
+    """
     C = lengths.shape[0]
     L = lengths.shape[1] - 1
-    shape = (_power(L) + 1, C, L + 1)
-    older = np.full(shape, -np.inf)
-    newer = np.full(shape, -np.inf)
+    gain = np.full((C, 2, _power(L) + 1, L + 1), -np.inf)
     for c in range(C):
         if L > MOST_COMPARED:
-            spread = np.max(lengths[c, 1:]) - np.min(lengths[c, 1:])
-            older[:, c] = spread
-            newer[:, c] = spread
+            gain[c] = np.max(lengths[c, 1:]) - np.min(lengths[c, 1:])
             continue
         for m in range(L + 1):
             more = -np.inf
@@ -55,9 +51,9 @@ def gains(lengths: Floats) -> tuple[Floats, Floats]:
                 if now > -np.inf:
                     less = max(less, now - then)
                 if k & (k - 1) == 0:
-                    older[_power(k), c, m] = more
-                    newer[_power(k), c, m] = less
-    return older, newer
+                    gain[c, OLDER, _power(k), m] = more
+                    gain[c, NEWER, _power(k), m] = less
+    return gain
 
 
 @inner()
@@ -71,71 +67,72 @@ def _power(k: int) -> int:
 
 @inner(no_cpython_wrapper=False, _nrt=False)
 def pass_states(
-    tree: Ints,
-    n_rows: int,
+    running: Records,
+    states: Records,
+    paths: Records,
+    counts: Ints,
     samples: Floats,
     first: int,
-    now: int,
     end: int,
     low: int,
     high: int,
-    value: Floats,
-    start: Ints,
-    row: Ints,
-    mean: Floats,
-    size: Ints,
-    closed: Floats,
-    best: Ints,
-    behind: Ints,
     lengths: Floats,
     changes: Floats,
     late: Ints,
-    older: Floats,
-    newer: Floats,
-    last: Floats,
-) -> Passed:
-    """The step of a search for states, of their scores (m, C); none are ever thinned."""
-    running = Running(value, start, row, mean, size, closed, best, behind)
-    rules = StateRules(lengths, changes, late, older, newer, last)
-    C = lengths.shape[0]
-    L = lengths.shape[1] - 1
-    for t in range(now + 1, end + 1):
-        x = samples[t - 1 - first]
+    gain: Floats,
+) -> None:
+    """Go on by scores of states (m, C) that come after ``first`` samples, until there are ``end``.
+
+    No segment begins from ``low`` to ``high``.
+    """
+    C = states.size
+    for t in range(counts[N_SAMPLES] + 1, end + 1):
         for c in range(C):
-            if x[c] == -np.inf:
-                size[c] = 0
-            best[c] = -1
-            closed[c] = -np.inf
-            for k in range(size[c]):
-                value[c, k] += x[c]
-                ended = value[c, k] + lengths[c, min(t - start[c, k], L)]
-                if ended > closed[c]:
-                    best[c] = k
-                    closed[c] = ended
-            behind[c] = row[c, best[c]] if best[c] >= 0 else -1
+            _go_on(running[c], states[c], samples[t - 1 - first, c], lengths[c], t)
         if low <= t <= high:
             continue
         for c in range(C):
-            a, opened = _state_before(rules, running, samples, t - first, c)
-            if not _is_left_out(rules, running, c, t, opened, best[c]):
-                n_rows = begin(running, tree, n_rows, c, t, opened, behind[a])
+            a, opened = _state_before(states, samples, t - first, changes, late, c)
+            if not _is_left_out(running[c], states[c], lengths[c], gain[c], t, opened):
+                begin(running, states, paths, counts, c, t, opened, states[a].behind)
     c = 0
     for a in range(1, C):
-        if closed[a] + last[a] > closed[c] + last[c]:
+        if states[a].closed + states[a].last > states[c].closed + states[c].last:
             c = a
-    return n_rows, tree[behind[c], START] if behind[c] >= 0 else -1, c, 0
+    counts[N_SAMPLES] = end
+    counts[START] = paths[states[c].behind].start if states[c].behind >= 0 else -1
+    counts[STATE] = c
+
+
+@inner(_nrt=False)
+def _go_on(segments: Records, state: Record, x: float, lengths: Floats, t: int) -> None:
+    """Let all segments of a state have one sample more, and find the best that ends there."""
+    L = lengths.size - 1
+    if x == -np.inf:
+        state.n = 0
+    state.total += x
+    state.best = -1
+    state.behind = -1
+    state.closed = -np.inf
+    for k in range(state.n):
+        segments[k].value += x
+        ended = segments[k].value + lengths[min(t - segments[k].start, L)]
+        if ended > state.closed:
+            state.best = k
+            state.behind = segments[k].row
+            state.closed = ended
 
 
 @inner(_nrt=False)
 def _state_before(
-    rules: StateRules, running: Running, samples: Floats, t: int, c: int
+    states: Records, samples: Floats, t: int, changes: Floats, late: Ints, c: int
 ) -> tuple[int, float]:
     """The best state before a segment in state c that begins at t, and what is earned before it."""
     before = 0
     opened = -np.inf
-    for a in range(running.size.size):
-        earned = running.closed[a] + rules.changes[a, c]
-        earned += _of_late(samples, t, rules.late, a, c)
+    for a in range(states.size):
+        earned = states[a].closed + changes[a, c]
+        earned += _of_late(samples, t, late, a, c)
         if a != c and earned > opened:
             before = a
             opened = earned
@@ -161,41 +158,42 @@ def _finite(x: float) -> float:
 
 @inner(_nrt=False)
 def _is_left_out(
-    rules: StateRules, running: Running, c: int, t: int, opened: float, best: int
+    segments: Records, state: Record, lengths: Floats, gain: Floats, t: int, opened: float
 ) -> bool:
     """Whether a segment that begins at t is of no use; leave out others that are.
 
     They are compared with that one, and with the one that is the best now.
     """
-    L = rules.lengths.shape[1] - 1
+    L = lengths.size - 1
     slack = SLACK * (1.0 + abs(opened))
     left_out = opened == -np.inf
-    begun = running.start[c, best] if best >= 0 else t
-    most = running.value[c, best] if best >= 0 else -np.inf
+    begun = t
+    most = -np.inf
+    if state.best >= 0:
+        begun = segments[state.best].start
+        most = segments[state.best].value
     after = _power(min(t - begun + 1, L))
     left = 0
-    for k in range(running.size[c]):
-        value = running.value[c, k]
-        start = running.start[c, k]
+    for k in range(state.n):
+        value = segments[k].value
+        start = segments[k].start
         age = min(t - start, L)
-        if value > opened + rules.newer[0, c, age] + slack:
+        if value > opened + gain[NEWER, 0, age] + slack:
             left_out = True
-        if not left_out and value + rules.older[0, c, age] < opened - slack:
+        if not left_out and value + gain[OLDER, 0, age] < opened - slack:
             continue
         apart = min(abs(start - begun), L)
-        if start < begun and value + rules.older[after, c, apart] < most - slack:
+        if start < begun and value + gain[OLDER, after, apart] < most - slack:
             continue
         if start > begun:
             own = _power(min(age + 1, L))
-            if value + rules.newer[own, c, apart] < most - slack:
+            if value + gain[NEWER, own, apart] < most - slack:
                 continue
-        if age == L and left > 0 and t - running.start[c, left - 1] >= L:
-            if value <= running.value[c, left - 1]:
+        if age == L and left > 0 and t - segments[left - 1].start >= L:
+            if value <= segments[left - 1].value:
                 continue  # of those that are as long as lengths are told apart, the best is enough
             left -= 1
-        running.value[c, left] = value
-        running.start[c, left] = start
-        running.row[c, left] = running.row[c, k]
+        segments[left] = segments[k]
         left += 1
-    running.size[c] = left
+    state.n = left
     return left_out

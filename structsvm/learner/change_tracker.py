@@ -1,15 +1,15 @@
 """The changes in a recording that has not ended: what is new, withdrawn or final, and how sure."""
 
-from collections import deque
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.oracles._segments.online import OnlineSearch, Segment
+from structsvm.support.interrupts import uninterrupted
 from structsvm.support.values import Floats
 
 PIECE = 256
@@ -17,14 +17,6 @@ PIECE = 256
 
 EVERY = 8
 """Samples after which all changes are looked at, and not only where the last one is another."""
-
-COPIED, N_COPIES = 64, 16
-"""Samples after which a copy of the search is kept, at least, and how many: margins are those of
-changes that began after the first of them."""
-
-
-Kept = tuple[OnlineSearch, list[Floats]]
-"""A copy of a search, and the samples after it up to the next one."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +76,7 @@ class ChangeTracker:
         self.names = names
         self.ahead = ahead
         self.rises = rises
-        self.n_given = 0
         self.has_ended = False
-        self._every = max(COPIED, search.memory // 4)
-        self._kept: deque[Kept] = deque([(search.copy(), [])], maxlen=N_COPIES)
         self._settled: list[Segment] = []
         self._unsettled: list[Segment] = []
         self._open: list[Change] = []
@@ -97,22 +86,21 @@ class ChangeTracker:
 
     def after(self, rows: Floats) -> list[Change]:
         """What is new after some samples as the search sees them; what was not told has seen 0."""
+        search = self.search
         found: list[Change] = []
         for a in range(0, len(rows), PIECE):
-            self._go_on(rows[a : a + PIECE])
-            if self.search.newest != self._last or self.n_given >= self._due:
-                self._last = self.search.newest
-                self._due = self.n_given + EVERY
+            search.push(rows[a : a + PIECE])
+            if search.newest != self._last or search.n_given >= self._due:
                 found += self._news()
         return found
 
+    @uninterrupted
     def at_end(self, rows: Floats) -> list[Change]:
         """The same after the last samples."""
-        if len(rows):
-            self._go_on(rows)
+        self.search.push(rows)
         self.search = self.search.ended()
         self.has_ended = True
-        return self._compared(self.search.segments(), self.n_given)
+        return self._compared(self.search.segments(), self.search.n_given)
 
     def segments_after(self, rows: Floats) -> list[Segment]:
         """All segments, if the recording ended after these samples."""
@@ -123,40 +111,30 @@ class ChangeTracker:
             search = search.ended()
         return self._settled + search.segments()
 
-    def _go_on(self, rows: Floats) -> None:
-        """Let the search go on, and keep a copy of it from time to time."""
-        self.search.push(rows)
-        self.n_given += len(rows)
-        earlier, since = self._kept[-1]
-        since.append(rows)
-        if self.search.n_samples - earlier.n_samples >= self._every:
-            since[:] = [np.concatenate(since)]
-            self._kept.append((self.search.copy(), []))
-
+    @uninterrupted
     def _news(self) -> list[Change]:
         """What is new, final or withdrawn."""
-        certain = self.search.settle()
-        self._settled += certain[:-1]
+        self._last = self.search.newest
+        self._due = self.search.n_given + EVERY
+        *certain, last = self.search.settle() or [(self._final, 0)]
+        self._settled += certain
         unsettled = self.search.segments()
-        if not certain[:-1] and unsettled == self._unsettled and all(c.seen for c in self._open):
+        if not certain and unsettled == self._unsettled and all(one.seen for one in self._open):
             return []
         self._unsettled = unsettled
-        final = certain[-1][0] if certain else self._final
-        found = self._compared(certain[:-1] + unsettled, final)
-        self._final = max(self._final, final)
-        return found
+        return self._compared(certain + unsettled, last[0])
 
     def _compared(self, segments: Sequence[Segment], final: int) -> list[Change]:
         """The same, where changes up to ``final`` are final."""
-        n = self.n_given + (0 if self.has_ended else self.ahead)
+        n = self.search.n_given + (0 if self.has_ended else self.ahead)
         left = self._open
         self._open = []
         found: list[Change] = []
-        for segment in segments:
-            if segment[0] <= self._final:
+        for place, code in segments:
+            if place <= self._final:
                 continue
-            change = self._taken_from(left, *segment)
-            is_final = change.place <= final
+            change = self._taken_from(left, place, code)
+            is_final = place <= final
             if is_final or not change.seen:
                 change = self._with_margin(change)
             is_new = not change.seen and (change.margin or 0.0) >= self.least
@@ -168,6 +146,7 @@ class ChangeTracker:
                 self._open.append(change)
             if is_final or is_new:
                 found.append(change)
+        self._final = max(self._final, final)
         found += [replace(one, withdrawn=n) for one in left]
         return sorted(found, key=lambda one: one.place)
 
@@ -186,21 +165,14 @@ class ChangeTracker:
 
         Before it is told, the most that this ever was.
         """
-        barred = change.place - self.tolerance, change.place + self.tolerance
-        kept = list(self._kept)
-        while kept[-1][0].n_samples >= max(barred[0], 1):
-            kept.pop()
-            if not kept:
-                return change
-        given = islice(self._kept, len(kept) - 1, None)
-        search = kept[-1][0].copy()
-        search.push(np.concatenate([*chain.from_iterable(since for _, since in given)]), barred)
-        if self.has_ended:
-            search = search.ended()
-        margin = max(search.loss() - self.search.loss(), 0.0)
+        place = change.place
+        loss = self.search.loss_without(place - self.tolerance, place + self.tolerance)
+        if loss is None:
+            return change
+        margin = max(loss - self.search.loss(), 0.0)
+        before = change.margin or 0.0
         if not change.seen:
-            before = change.margin or 0.0
             if self.rises is not None and margin > before:
-                self.rises.append(Rise(before, margin, change.place))
+                self.rises.append(Rise(before, margin, place))
             margin = max(margin, before)
         return replace(change, margin=margin)

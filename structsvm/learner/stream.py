@@ -72,7 +72,8 @@ class Stream:
         self._learner = learner
         self._changes = ChangeTracker(search, tolerance, least, names, self.lookahead)
         self._before = int(before)
-        self._rows = np.empty((0, learner.n_features_in_))
+        self._step = learner.inputs_.block
+        self._rows = self._no_rows = np.empty((0, learner.n_features_in_))
         self._first = 0  # the number of the first of these rows
         self._clock = _Clock(getattr(learner, "steps_", {}))
 
@@ -101,25 +102,29 @@ class Stream:
             raise DataError("the stream has ended: begin another one, learner.stream()")
         try:
             rows, axis = self._read(block, times)
-            held = np.concatenate([self._rows, rows]) if len(self._rows) else rows
+            held = np.concatenate([self._rows, rows]) if len(self._rows) else rows.copy()
             made = self._made(held, self.n_samples + len(rows) - self.lookahead)
         except DataError:
             with about(f"the block after {counted(self.n_samples, 'sample')}"):
                 raise
         if axis is not None:
             self._clock.read(axis)
-        return self._take(held, len(rows), made)  # a block that was refused leaves all as it was
-
-    @uninterrupted
-    def _take(self, held: Floats, n: int, made: Floats) -> list[Change]:
-        """Let the search go on, and forget the samples that no later ones need."""
-        self.n_samples += n
+        # Ctrl-C before this leaves all as it was, and after it the rest to the next block.
+        self._rows = held
+        self.n_samples += len(rows)
         found = self._changes.after(made)
-        step = self._learner.inputs_.block
-        gone = (self._changes.n_given - self._before) // step * step - self._first
-        self._rows = held[max(gone, 0) :].copy()
-        self._first += max(gone, 0)
-        return [one for one in found if one.seen]
+        self._forget()
+        return [one for one in found if one.seen] if found else found
+
+    def _forget(self) -> None:
+        """Forget the samples that no later ones need."""
+        needed = (self._changes.search.n_given - self._before) // self._step * self._step
+        gone = needed - self._first
+        if gone >= len(self._rows):
+            self._rows, self._first = self._no_rows, needed
+        elif gone > 0:
+            rows = self._rows[gone:].copy()
+            self._rows, self._first = rows, needed
 
     @uninterrupted
     def end(self) -> list[Change]:
@@ -176,7 +181,7 @@ class Stream:
 
     def _made(self, held: Floats, end: int) -> Floats:
         """What the search is to see of the samples up to ``end`` that it has not seen."""
-        n_given = self._changes.n_given
+        n_given = self._changes.search.n_given
         if end <= n_given:
             return np.empty((0, self._changes.search.rows.shape[1]))
         rows: Floats = self._learner.model_.online_rows(self._learner.inputs_.online(held))

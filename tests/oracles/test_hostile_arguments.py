@@ -116,11 +116,15 @@ for name, oracle in ORACLES.items():
         CALLS[f"{kind}.loss_curve {name}"] = (oracle.loss_curve, curve)
 
 
-def loss_after(search, rows=Z, barred=(2, 4)):
+def loss_after(search, rows=Z, low=2, high=4):
     """What is found as samples come, which is looked at after each push."""
-    search.push(rows, barred)
+    search.push(rows)
     search.settle()
-    return search.ended().loss() + sum(start for start, _ in search.segments())
+    return (
+        search.ended().loss()
+        + search.loss_without(low, high)
+        + sum(start for start, _ in search.segments())
+    )
 
 
 LONG = {"Z": np.repeat(Z, 120, axis=0), "prices": PRICES}
@@ -137,7 +141,7 @@ CALLS |= {
     ),
     "OnlineChanges.push": (
         lambda **given: loss_after(OnlineSearch.of_changes(R, 0.5), **given),
-        {"rows": Z, "barred": (2, 4)},
+        {"rows": Z, "low": 2, "high": 4},
     ),
     "OnlineStates": (
         lambda score: loss_after(OnlineSearch.of_states(score), score.samples),
@@ -145,7 +149,7 @@ CALLS |= {
     ),
     "OnlineStates.push": (
         lambda **given: loss_after(OnlineSearch.of_states(PLAIN), **given),
-        {"rows": X, "barred": (2, 4)},
+        {"rows": X, "low": 2, "high": 4},
     ),
     "SemidefiniteOracle.relax": (
         SemidefiniteOracle().relax,
@@ -210,7 +214,7 @@ HOSTILE = {
         *(Stack(rows, STACK.first) for rows in (STACK.rows[:-1], STACK.rows.tolist(), None)),
     ),
     "rows": (HOLES, Z[:, :1], X.T, np.full((T, R), 1e200), np.full((T, R), -np.inf), Z.tolist()),
-    "barred": ((0, 10**30), (-(10**30), 3), (5, 2), (0.5, 4), ("a", 2), (np.nan, 2), (1, 2, 3)),
+    **dict.fromkeys(("low", "high"), (10**30, -(10**30), 0, 5, 0.5, np.nan, (1, 2), "a")),
     "price": (1e149, 1e151, np.array([0.5])),
     "Z": (HOLES, np.full((T, R), 1e200), Z[:1], Z.astype(int), Z.T[::-1].T, Z.tolist()),
     "truth": (

@@ -73,27 +73,45 @@ def test_states_as_they_come(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_no_segment_begins_where_it_is_barred(seed):
+@pytest.mark.parametrize("longest", [40, 400])
+def test_no_segment_begins_where_it_is_barred(seed, longest):
     rng = np.random.default_rng(seed)
-    T = int(rng.integers(2, 40))
+    T = int(rng.integers(2, longest))
     low = int(rng.integers(1, T))
     high = min(low + int(rng.integers(0, 5)), T - 1)
     score = drawn_score(rng, T, forbidden=False)
     rule = Constraint(forbidden=tuple(range(low, high + 1)))
-    search = OnlineSearch.of_states(score)
-    search.push(score.samples[: low - 1], (low, high))
-    alone = search.copy()
-    alone.push(score.samples[low - 1 :])
-    search.push(score.samples[low - 1 :], (low, high))
-    for one, kept in ((search, rule), (alone, Constraint())):
-        want = score.value(best_states(score, None, kept))
-        assert np.isclose(-one.ended().loss(), want, atol=1e-9)
+    search, _ = pushed(OnlineSearch.of_states(score), score.samples, rng)
+    want, free = (score.value(best_states(score, None, one)) for one in (rule, Constraint()))
+    assert np.isclose(-search.loss_without(low, high), want, atol=1e-9)
+    assert np.isclose(-search.loss(), free, atol=1e-9)
     Z = rng.normal(size=(T, 2)) + 3.0 * (np.arange(T) // 7)[:, None]
-    changes = OnlineSearch.of_changes(2, 2.0)
-    changes.push(Z[: low - 1], (low, high))
-    changes.push(Z[low - 1 :], (low, high))
-    want = SequentialOracle().ask(TraceObjective(Z, shift=-2.0), rule).y.breakpoints
-    assert [start for start, _ in changes.segments()[1:]] == want[:-1]
+    changes, _ = pushed(OnlineSearch.of_changes(2, 2.0), Z, rng)
+    M = SequentialOracle().ask(TraceObjective(Z, shift=-2.0), rule).y
+    parts = np.split(Z, M.breakpoints[:-1])
+    want = sum(((part - part.mean(axis=0)) ** 2).sum() + 2.0 for part in parts)
+    assert np.isclose(2.0 * changes.loss_without(low, high), want, atol=1e-9)
+
+
+def test_a_copy_goes_on_alone():
+    rng = np.random.default_rng(0)
+    score = drawn_score(rng, 300, forbidden=False)
+    search = OnlineSearch.of_states(score)
+    search.push(score.samples[:100])
+    alone = search.copy()
+    search.push(rng.normal(size=(200, score.samples.shape[1])))
+    alone.push(score.samples[100:])
+    want = score.value(best_states(score))
+    assert np.isclose(-alone.ended().loss(), want, atol=1e-9)
+
+
+def test_what_is_too_long_ago_is_not_known():
+    search = OnlineSearch.of_changes(1, 2.0)
+    for _ in range(60):
+        search.push(np.zeros((50, 1)))
+    assert len(search.copies) == online.N_COPIES
+    assert search.loss_without(5, 9) is None
+    assert search.loss_without(2990, 2995) == search.loss() == 1.0
 
 
 def dearest(Z, price):
@@ -136,8 +154,8 @@ def test_a_long_quiet_stream_takes_no_more_memory():
         changes.push(rng.normal(size=(500, 4)))
         states.settle()
         changes.settle()
-        kept = states.running.size.sum(), states.n_rows
-        sizes.append((*kept, changes.running.size[0], changes.n_rows))
+        kept = states.states["n"].sum(), states.counts[online.N_ROWS]
+        sizes.append((*kept, changes.states["n"][0], changes.counts[online.N_ROWS]))
     assert changes.n_thinned > 0
     assert changes.segments() == [(0, 0)]
     assert [state for _, state in states.segments()] == [0]
