@@ -49,52 +49,41 @@ LARGEST_COUNT = 2**20
 """Columns, and segments that may be running, for which there is memory."""
 
 COPIED, N_COPIES = 64, 16
-"""Samples after which a copy is kept, at least, and how many: losses are known without changes that
-began after the first of them."""
+"""Samples after which a copy is kept, at least, and how many."""
 
 Segment = tuple[int, int]
 """Where a segment begins, and the number of its state; 0 where there are no states."""
 
 
-def _no_copies() -> deque[OnlineSearch]:
-    return deque(maxlen=N_COPIES)
-
-
 @dataclass(eq=False)
 class OnlineSearch:
-    """The best segments of the samples so far, in the order in which they come."""
+    """The best segments of the samples so far, in the order in which they come.
+
+    All that a step changes is in arrays, so that Ctrl-C finds it done or not begun.
+    """
 
     step: Callable[..., None]
     rules: tuple[Any, ...]
-    """What it goes by."""
     running: Records
     states: Records
     paths: Records
     counts: Ints
-    """With all that a step changes in arrays, Ctrl-C finds it done, or not yet begun."""
     rows: Floats
     """The samples that are still needed, and room for others, (m, columns)."""
-    mean: tuple[Floats, ...] = ()
-    """Of the samples of segments that may be running, of a metric."""
+    mean: tuple[Floats, ...] = ()  # of the samples of segments, in a metric
     whole: Floats = field(default_factory=lambda: np.zeros((1, 0)))
     """What a segment earns that is a whole recording, shorter than any other, (C, n)."""
-    n_before: int = 0
-    """Samples before and after a boundary that matter where scores are late."""
+    n_before: int = 0  # samples around a boundary that matter where scores are late
     n_after: int = 0
-    price: float = 1.0
-    """The unit of losses."""
-    memory: int = 0
-    """Samples that matter for what begins now, about."""
+    price: float = 1.0  # the unit of losses
+    memory: int = 0  # samples that matter for what begins now, about
     n_given: int = 0
-    """Samples that were pushed."""
-    first: int = 0
-    """Samples before the first of these rows."""
+    first: int = 0  # the number of the first of the rows
     barred: tuple[int, int] = NOT_BARRED
-    """No segment begins from the first of these to the last."""
-    copies: deque[OnlineSearch] = field(default_factory=_no_copies)
+    """No segment begins from the first of these samples to the last."""
+    copies: deque[OnlineSearch] = field(default_factory=lambda: deque(maxlen=N_COPIES))
     """What it was, from time to time."""
-    due: int = 0
-    """How many samples there are when the next one is kept."""
+    due: int = 0  # how many samples are given when the next one is kept
 
     @classmethod
     def of_states(cls, score: StateScore, lengths: Floats | None = None) -> "OnlineSearch":
@@ -125,11 +114,10 @@ class OnlineSearch:
         It is exact as long as no more than ``max_candidates`` segments may be running, which
         ``n_thinned`` counts; then the older ones are thinned.
         """
-        fits = is_whole(n_columns) and 0 <= n_columns <= LARGEST_COUNT
-        refuse_unless(fits, "n_columns", f"an integer from 0 to {LARGEST_COUNT}", n_columns)
-        fits = is_whole(max_candidates) and 2 <= max_candidates <= LARGEST_COUNT
-        wanted = f"an integer from 2 to {LARGEST_COUNT}"
-        refuse_unless(fits, "max_candidates", wanted, max_candidates)
+        counts = ("n_columns", n_columns, 0), ("max_candidates", max_candidates, 2)
+        for name, value, least in counts:
+            fits = is_whole(value) and least <= value <= LARGEST_COUNT
+            refuse_unless(fits, name, f"an integer from {least} to {LARGEST_COUNT}", value)
         fits = is_number(price) and 0 <= price <= LARGEST_VALUE
         refuse_unless(fits, "price", f"a number from 0 to {LARGEST_VALUE:g}", price)
         search = cls(
@@ -154,10 +142,10 @@ class OnlineSearch:
         return int(self.counts[N_THINNED])
 
     @property
-    def newest(self) -> Segment:
-        """The last of the best segments, which begins at -1 if none is allowed."""
-        start, state = self.counts[START:].tolist()
-        return start, state
+    def newest(self) -> list[int]:
+        """Where the last of the best segments begins, -1 if none is allowed, and its state."""
+        found: list[int] = self.counts[START:].tolist()
+        return found
 
     def push(self, rows: Floats) -> None:
         """Go on by samples, (n, C); minus infinity is what is forbidden to a state.
@@ -213,17 +201,14 @@ class OnlineSearch:
         """Make room for so many rows more."""
         if self.counts[N_ROWS] + n <= len(self.paths):
             return
-        self._forget()
-        n_rows = int(self.counts[N_ROWS])
-        if 2 * n_rows + n > len(self.paths):
-            paths = np.empty(2 * n_rows + n, PATHS)
-            paths[:n_rows] = self.paths[:n_rows]
+        forget(self.running, self.states, self.paths, self.counts)
+        kept = self.paths[: self.counts[N_ROWS]]
+        if 2 * len(kept) + n > len(self.paths):
+            paths = np.empty(2 * len(kept) + n, PATHS)
+            paths[: len(kept)] = kept
             self.paths = paths
 
-    def _forget(self) -> int:
-        return forget(self.running, self.states, self.paths, self.counts)
-
-    def ended(self) -> "OnlineSearch":
+    def ended(self) -> OnlineSearch:
         """The search of a recording that has no further samples."""
         search = self._alone()
         search._go_on(self.n_given)
@@ -234,22 +219,22 @@ class OnlineSearch:
         search = self._alone()
         search.rows = self._needed(self.n_samples).copy()
         search.first = self.n_given - len(search.rows)
-        search.copies = _no_copies()
+        search.copies = deque(maxlen=N_COPIES)
         search.due = 0
         return search
 
     def _alone(self) -> OnlineSearch:
-        """A copy of all but the samples that are there, and of what was before."""
+        """A copy of what steps change."""
         search = copy(self)
         search.counts = self.counts.copy()
         search.states = self.states.copy()
+        search.paths = self.paths[: self.counts[N_ROWS]].copy()
         most = int(self.states["n"].max())
         search.running = np.empty_like(self.running)
         search.running[:, :most] = self.running[:, :most]
         search.mean = tuple(map(np.empty_like, self.mean))
         for mean, own in zip(self.mean, search.mean, strict=True):
             own[:most] = mean[:most]
-        search.paths = self.paths[: self.counts[N_ROWS]].copy()
         return search
 
     def loss(self) -> float:
@@ -295,7 +280,7 @@ class OnlineSearch:
         """
         if self.n_samples < self.whole.shape[1]:
             return []  # it may be one segment still
-        common = self._forget()
+        common = forget(self.running, self.states, self.paths, self.counts)
         segments = self._path_to(common)
         if segments:
             self.paths[common]["before"] = -1

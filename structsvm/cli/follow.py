@@ -11,11 +11,12 @@ import numpy as np
 
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, SettingsError, about
+from structsvm.io.recording import FileOptions
+from structsvm.io.sniff import TextFormat, separator_in
 from structsvm.learner.change_tracker import Change
 from structsvm.learner.learner import Learner
-from structsvm.support.values import counted, some_of
+from structsvm.support.values import counted, is_number_text, some_of
 
-SEPARATORS = (",", ";", "\t")
 AT_ONCE = 2**16
 """Bytes that are read at most before they are looked at; fewer, if no more are there."""
 
@@ -35,8 +36,7 @@ def follow(learner: Learner, terminal: Terminal, false_alarm_every: int | None =
     if not terminal.as_json:
         terminal.report(None, TITLES)
     for texts in _as_they_come():
-        rows, times = lines.read(texts)
-        _tell(stream.push(rows, times), terminal)
+        _tell(stream.push(*lines.read(texts)), terminal)
     _tell(stream.end(), terminal)
     terminal.note(f"{counted(stream.n_samples, 'sample')}, and no more")
     if not stream.exact:
@@ -53,24 +53,24 @@ def _as_they_come() -> Iterator[list[str]]:
     while there := stdin.read1(AT_ONCE):
         *whole, rest = (rest + there).split(b"\n")
         if whole:
-            yield [line.decode("utf-8-sig") for line in whole]
+            yield [line.decode("utf-8-sig", "replace") for line in whole]
     if rest:
-        yield [rest.decode("utf-8-sig")]
+        yield [rest.decode("utf-8-sig", "replace")]
 
 
 def _tell(changes: Sequence[Change], terminal: Terminal) -> None:
     for change in changes:
         margin = change.margin
         finite = margin if margin is not None and math.isfinite(margin) else None
+        if terminal.as_json:
+            terminal.out.file.write(json.dumps(asdict(change) | {"margin": finite}) + "\n")
+            continue
         shown = "" if finite is None else f"{finite:.3g}"
         what = "new" if change.final is None else "final"
         what = what if change.withdrawn is None else "withdrawn"
         state = "" if change.state is None else change.state
         seen = max(change.seen, change.final or 0, change.withdrawn or 0)
-        if terminal.as_json:
-            terminal.out.file.write(json.dumps(asdict(change) | {"margin": finite}) + "\n")
-        else:
-            terminal.report(None, f"{change.place},{seen},{state},{shown},{what}")
+        terminal.report(None, f"{change.place},{seen},{state},{shown},{what}")
     terminal.out.file.flush()
 
 
@@ -79,12 +79,11 @@ class _Lines:
 
     def __init__(self, names: Any, n_columns: int, time: str | None) -> None:
         self.names = None if names is None else [str(name) for name in names]
-        self.n_columns = n_columns
         self.time = time
         self.number = 0
-        self.is_begun = False
-        self.separator: str | None = None
-        self.columns: list[int] = list(range(n_columns))
+        self.written: TextFormat | None = None
+        self.columns = list(range(n_columns))
+        self.width = n_columns, "the model takes"
         self.clock: int | None = None
 
     def read(self, texts: Sequence[str]) -> tuple[Any, Any]:
@@ -93,33 +92,26 @@ class _Lines:
         times: list[Any] = []
         for text in texts:
             self.number += 1
-            cells = self._cells(text)
-            if not cells:
+            if not text.strip():
                 continue
-            is_first = not self.is_begun
-            self.is_begun = True
-            if is_first and self._are_names(cells):
+            is_first = self.written is None
+            if self.written is None:
+                self.written = TextFormat(separator_in(text, FileOptions()))
+            _, row = next(self.written.rows(text))
+            cells = [cell.strip() for cell in row]
+            if is_first and not all(map(_is_number, cells)):
+                self._find(cells)
                 continue
             with about(f"line {self.number} of standard input"):
                 rows.append(self._row(cells))
                 if self.clock is not None:
                     times.append(_moment(cells[self.clock]))
-        array = np.array(rows, dtype=np.float64).reshape(-1, self.n_columns)
+        array = np.array(rows, dtype=np.float64).reshape(-1, len(self.columns))
         return array, np.array(times) if times else None
 
-    def _cells(self, text: str) -> list[str]:
-        if not text.strip():
-            return []
-        if self.separator is None:
-            self.separator = max(SEPARATORS, key=text.count)
-        parts = text.split(self.separator) if self.separator in text else text.split()
-        return [part.strip().strip('"') for part in parts]
-
-    def _are_names(self, cells: list[str]) -> bool:
-        """Whether this is a line of names; then where the columns are."""
-        if all(map(_is_number, cells)):
-            return False
-        wanted = self.names or cells[: self.n_columns]
+    def _find(self, cells: list[str]) -> None:
+        """Find the columns by their names."""
+        wanted = self.names or cells[: len(self.columns)]
         lost = [name for name in wanted if name not in cells]
         if lost:
             raise DataError(
@@ -127,31 +119,25 @@ class _Lines:
                 "which the model was learned from"
             )
         self.columns = [cells.index(name) for name in wanted]
+        self.width = len(cells), "the names are"
         self.clock = cells.index(self.time) if self.time in cells else None
-        return True
 
     def _row(self, cells: list[str]) -> list[float]:
-        if len(cells) <= max(self.columns):
-            raise DataError(
-                f"{counted(len(cells), 'number')}, and the model takes {self.n_columns}"
-            )
-        try:
-            return [float(cells[j] or "nan") for j in self.columns]
-        except ValueError:
-            wrong = next(cells[j] for j in self.columns if not _is_number(cells[j]))
-            raise DataError(f"{wrong!r} is no number") from None
+        width, whose = self.width
+        if len(cells) != width:
+            raise DataError(f"{counted(len(cells), 'number')}, and {whose} {width}")
+        wrong = [cells[j] for j in self.columns if not _is_number(cells[j])]
+        if wrong:
+            raise DataError(f"{wrong[0]!r} is no number")
+        return [float(cells[j].replace(",", ".") or "nan") for j in self.columns]
 
 
 def _is_number(text: str) -> bool:
-    try:
-        float(text or "nan")
-    except ValueError:
-        return False
-    return True
+    return not text or is_number_text(text)
 
 
 def _moment(text: str) -> Any:
     try:
-        return float(text) if _is_number(text) else np.datetime64(text)
+        return float(text.replace(",", ".")) if is_number_text(text) else np.datetime64(text)
     except ValueError:
         raise DataError(f"{text!r} is no time: write seconds, or 2026-01-31T12:00:00") from None

@@ -68,6 +68,19 @@ def test_columns_are_found_by_their_names(follow):
     assert out == follow(text_of(X, names=["speed", "other"]))[1] == follow(text_of(X))[1]
 
 
+@pytest.mark.parametrize("separator", [";", "\t", " "])
+def test_decimal_commas(follow, separator):
+    X = recording(9)
+    text = text_of(X, separator)
+    assert follow(text.replace(".", ","))[:2] == follow(text)[:2]
+
+
+def test_bytes_that_are_no_text(run, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1,2\n\xff\xfe,2\n")))
+    code, _, err = run(f"predict {model} --follow -")
+    assert (code, "line 2 of standard input" in err) == (1, True)
+
+
 def test_json_lines(follow):
     code, out, _ = follow(text_of(recording(9)), "--json")
     rows = [json.loads(line) for line in out.splitlines()]
@@ -81,6 +94,10 @@ def test_json_lines(follow):
     [
         ("1,2\n1,x\n", "line 2 of standard input: 'x' is no number"),
         ("1,2\n\n1\n", "line 3 .*1 number, and the model takes 2"),
+        ("1,2\n1,2,3\n", "line 2 .*3 numbers, and the model takes 2"),
+        ("0,5\t1,5\n0,5\n", "line 2 .*1 number, and the model takes 2"),
+        ("speed,n,other\n1,2,3\n1,2\n", "line 3 .*2 numbers, and the names are 3"),
+        ("\u20ac,1\n", "begins with the names"),
         ("1,2\n1,\n", "a value is missing"),
         ("1,2\n1,nan\n", "a value is missing"),
         ("speed,height\n1,2\n", "without other"),
