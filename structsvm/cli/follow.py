@@ -97,7 +97,7 @@ class _Lines:
             is_first = self.written is None
             if self.written is None:
                 self.written = TextFormat(separator_in(text, FileOptions()))
-            _, row = next(self.written.rows(text))
+            _, row = next(self.written.rows(text), (0, []))
             cells = [cell.strip() for cell in row]
             if is_first and not all(map(_is_number, cells)):
                 self._find(cells)
