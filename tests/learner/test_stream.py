@@ -1,6 +1,8 @@
 """Streams: what they find in the end, what they say on the way, and what they refuse."""
 
 import copy
+from itertools import count
+from signal import SIGINT, getsignal
 
 import numpy as np
 import pandas as pd
@@ -24,6 +26,7 @@ from structsvm.baselines import FrameClassifier
 from structsvm.errors import DataWarning
 from structsvm.features import Chain, Columns, Lags, MovingStatistics, Rows, StateScores, Union
 from structsvm.partitions import FalseAlarms
+from structsvm.support.interrupts import Interrupts
 
 NAMES = np.array(["groom", "rear", "rest"])
 
@@ -142,6 +145,39 @@ def test_blocks_of_classifiers_that_look_at_one_sample_of_several():
         stream.push(X[t : t + 97])
     assert stream.ends() == learner.predict_breakpoints(X)
     assert np.array_equal(stream.states(), learner.predict_states(X))
+
+
+@cases("metric", "causal", "decoder")
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_stream_goes_on_after_ctrl_c(learned, moment, name):
+    """Ctrl-C is answered right before or right after the compiled step, where it is not held."""
+    learner = learned(name)
+    for X in new_samples(name)[:2]:
+        stream = learner.stream()
+        search = stream._changes.search
+        step = search.step
+        calls = count()
+
+        def pressed(*args, step=step, calls=calls):
+            is_pressed = not isinstance(getsignal(SIGINT), Interrupts) and next(calls) % 3 == 0
+            if moment == "after" or not is_pressed:
+                step(*args)
+            if is_pressed:
+                raise KeyboardInterrupt
+
+        search.step = pressed
+        n_pressed = 0
+        for t in range(0, len(X), 5):
+            block = X[t : t + 5].copy()
+            try:
+                stream.push(block)
+            except KeyboardInterrupt:
+                n_pressed += 1
+            block[:] = 1e9  # as a buffer that is used again
+        search.step = step
+        assert n_pressed > 5
+        assert stream.n_samples == len(X)
+        assert stream.ends() == learner.predict_breakpoints(X)
 
 
 def test_a_quiet_metric_says_when_it_is_no_longer_exact(learned):
