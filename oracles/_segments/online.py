@@ -4,8 +4,6 @@ They are values that can be copied: a copy that goes on alone says what would be
 ended now, or if no segment had begun near a sample.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from copy import copy
@@ -81,7 +79,7 @@ class OnlineSearch:
     first: int = 0  # the number of the first of the rows
     barred: tuple[int, int] = NOT_BARRED
     """No segment begins from the first of these samples to the last."""
-    copies: deque[OnlineSearch] = field(default_factory=lambda: deque(maxlen=N_COPIES))
+    copies: deque["OnlineSearch"] = field(default_factory=lambda: deque(maxlen=N_COPIES))
     """What it was, from time to time."""
     due: int = 0  # how many samples are given when the next one is kept
 
@@ -208,7 +206,7 @@ class OnlineSearch:
             paths[: len(kept)] = kept
             self.paths = paths
 
-    def ended(self) -> OnlineSearch:
+    def ended(self) -> "OnlineSearch":
         """The search of a recording that has no further samples."""
         search = self._alone()
         search._go_on(self.n_given)
@@ -223,7 +221,7 @@ class OnlineSearch:
         search.due = 0
         return search
 
-    def _alone(self) -> OnlineSearch:
+    def _alone(self) -> "OnlineSearch":
         """A copy of what steps change."""
         search = copy(self)
         search.counts = self.counts.copy()

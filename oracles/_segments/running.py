@@ -5,8 +5,6 @@ rows of the segments that follow, so that one sweep from the newest finds what i
 from where on paths have parted.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Pruning leaves out no begin of a segment within the one that is running, so that
 changes they grow with time: of at most so many, every second one of the older half is left out.
 """
 
-from __future__ import annotations
-
 from structsvm.oracles._segments.running import (
     N_SAMPLES,
     N_THINNED,

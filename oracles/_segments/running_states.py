@@ -4,8 +4,6 @@ Of two segments in the same state that may be running, one is of no use as soon 
 make up for what it is behind: what is found is what the search over all of them finds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from structsvm.oracles._segments.running import (

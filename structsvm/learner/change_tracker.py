@@ -1,7 +1,5 @@
 """The changes in a recording that has not ended: what is new, withdrawn or final, and how sure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
