@@ -71,6 +71,19 @@ def _is_gone(leader: int) -> bool:
 
 NAMES = ["threads", "processes", "auto", "dask"]
 
+
+@pytest.fixture(scope="module")
+def client():
+    """Return a client of Dask, with two workers, which are processes."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
 SPACE = PSD(3)
 OMEGA = SquaredNorm(0.5)
 

@@ -38,6 +38,9 @@ NAMES_BY_KIND = {
 }
 """What baselines of each kind are called, in the order of preference."""
 
+N_TREES = 100
+"""Of a forest, as scikit-learn has it."""
+
 
 @dataclass(eq=False, repr=False)
 class RowClassifier(Learner):
@@ -93,7 +96,7 @@ class RowClassifier(Learner):
         if self.kind == "forest":
             from sklearn.ensemble import RandomForestClassifier  # takes long to import
 
-            classifier: Any = RandomForestClassifier(random_state=0)
+            classifier: Any = RandomForestClassifier(N_TREES, random_state=0)
         else:
             classifier = LinearDiscriminantAnalysis() if self.kind == "lda" else NearestCentroid()
         # A column that never varies within a class does the nearest centre no harm.

@@ -141,20 +141,20 @@ def test_a_domain_is_a_constraint(form):
 
 
 @pytest.mark.parametrize(
-    ("axes", "seed"),
-    [((1.0,), 1), ((1.0, 0.5), 3), ((1e4,), 1)],
+    ("n", "axes", "seed"),
+    [(6, (1.0,), 1), (8, (1.0, 0.5), 3), (6, (1e4,), 1)],
     ids=["ball", "ellipsoid", "units"],
 )
-def test_a_round_domain_is_entered_although_every_minimiser_is_outside(axes, seed):
+def test_a_round_domain_is_entered_although_every_minimiser_is_outside(n, axes, seed):
     """The start has a value but breaks a constraint, so that no point is known at first."""
-    c = np.random.default_rng(seed).normal(size=12)
-    half = np.resize(axes, 12)
+    c = np.random.default_rng(seed).normal(size=n)
+    half = np.resize(axes, n)
 
     def inside_ellipsoid(x):
         size = np.linalg.norm(x / half)
-        return (0.0, np.zeros(12)) if size <= 1 else Infeasible(size - 1, x / half**2 / size)
+        return (0.0, np.zeros(n)) if size <= 1 else Infeasible(size - 1, x / half**2 / size)
 
-    x, y = cp.Variable(12), cp.Variable(12)
+    x, y = cp.Variable(n), cp.Variable(n)
     least = -1e-3 * half.max()
     kept = [cp.abs(x) <= 2 * half.max(), cp.sum(x) <= least]
     problem = cp.Problem(cp.Minimize(c @ x + OracleMax(x, inside_ellipsoid)), kept)
@@ -177,13 +177,13 @@ def test_outside_of_its_domain_an_atom_is_infinite():
 
 
 def test_random_programs_with_domains_have_the_bounds_of_the_explicit_ones():
-    programs = [outcomes(seed, has_domains=True)[1] for seed in range(56)]
+    programs = [outcomes(seed, has_domains=True)[1] for seed in range(36)]
     ends = [*chain.from_iterable(programs)]
     assert not [end for end in ends if end[0] not in (*FINE, SHORT)]
     words = [word for word, _ in ends]
-    assert words.count("optimal") >= 50
+    assert words.count("optimal") >= 33
     assert words.count("infeasible") > 3
-    assert words.count(SHORT) <= 2
+    assert words.count(SHORT) <= 1
 
 
 # ---- domains that cannot be

@@ -16,7 +16,7 @@ from structsvm.masters.conic import ConicProgram, box_of
 from structsvm.modeling import OracleMax
 from structsvm.modeling.by_name import ByName
 
-SEEDS = 100
+SEEDS = 60
 SHORT_OF_IT = 1
 """Of these programs, so many may say that they did not reach the tolerance."""
 
@@ -29,7 +29,7 @@ def test_random_programs_have_the_bounds_and_the_optimum_of_the_explicit_ones():
     assert not wrong
     words = [word for word, _ in chain.from_iterable(ends for _, ends in found.values())]
     assert words.count("no truth") == 0
-    assert words.count("optimal") >= 80
+    assert words.count("optimal") >= 55
     assert words.count("infeasible") > 0
     assert words.count("unbounded") > 0
     assert words.count(SHORT) <= SHORT_OF_IT
