@@ -2,6 +2,7 @@
 
 import os
 import signal
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -83,12 +84,19 @@ def few_trees():
     from structsvm.baselines import row_classifier
     from structsvm.features.frames import CLASSIFIERS
 
+    usual = deepcopy(CLASSIFIERS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(CLASSIFIERS["boosting"][1], "max_iter", 10)
         patch.setitem(CLASSIFIERS["fast-boosting"][1], "max_iter", 10)
         patch.setitem(CLASSIFIERS["forest"][1], "n_estimators", 10)
         patch.setattr(row_classifier, "N_TREES", 10)
-        yield
+        yield usual
+
+
+@pytest.fixture
+def all_trees(monkeypatch, few_trees):
+    """Let classifiers by name have as many trees as users have."""
+    monkeypatch.setattr("structsvm.features.frames.CLASSIFIERS", few_trees)
 
 
 @pytest.fixture
@@ -114,7 +122,7 @@ def client():
             threads_per_worker=1,
             processes=False,
             protocol="tcp",
-            dashboard_address=None,
+            dashboard_address=":0",
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):

@@ -51,6 +51,7 @@ def test_the_best_path_of_so_many_segments_is_that_of_enumeration(seed):
         assert value(scores, found) == pytest.approx(best)
 
 
+@pytest.mark.usefixtures("all_trees")
 @pytest.mark.parametrize("estimator", ["logistic", LogisticRegression(), "boosting"])
 def test_states_are_found_smoothed_and_in_every_form(estimator, rng):
     baseline = FrameClassifier(estimator, Lags((-2, 0, 2)), n_folds=2)

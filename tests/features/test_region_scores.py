@@ -110,6 +110,7 @@ def test_scores_are_centred_logarithms_of_probabilities_of_features_and_deviatio
     assert scores.get_feature_names_out().tolist() == ["score back", "score front"]
 
 
+@pytest.mark.usefixtures("all_trees")
 def test_images_are_cut_by_scores_of_more_than_two_regions(rng, tmp_path):
     images, maps = scenes(rng, 14, ("sky", "land", "house"))
     problem = NormalizedCut(image=GraphOfImage(n_superpixels=60))
