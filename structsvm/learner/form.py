@@ -70,33 +70,34 @@ class Form:
         source = None if isinstance(Xs, list | tuple) else source_of(Xs)  # paths may be of images
         if source is not None and source is not Xs and isinstance(source.keys, tuple):
             return cls(source, source.keys)
-        keys: tuple[Hashable, ...] | None = None
-        is_array = hasattr(Xs, "__array__") and not isinstance(Xs, Mapping)  # a dataset is both
-        instances = Xs
-        ndim = np.ndim(Xs) if is_array else None
-        single = is_frame(Xs) or is_recording(Xs) or ndim == 2
-        if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are both
-            keys = tuple(Xs)
-            instances = list(Xs.values())
-            single = False
-        elif single:
-            instances = [Xs]
-        elif in_time and ndim == 3 and (isinstance(Xs, np.ndarray) or hasattr(Xs, "isel")):
-            instances = list(Xs)
+        form = cls._listed(Xs, in_time)
         if words in (GRAPHS, IMAGES):  # a tuple may be one graph
-            single = is_one(Xs)
-        if not isinstance(instances, list | tuple):
-            return cls(instances, single=single)
-        if isinstance(instances, list):
-            instances = [as_frame(x) for x in instances]
-        form = cls(instances, keys, single)
+            form = replace(form, single=is_one(Xs))
+        if not isinstance(form.instances, list | tuple):
+            return form
+        if isinstance(form.instances, list):
+            form = replace(form, instances=[as_frame(x) for x in form.instances])
         if in_time:
-            called = range(len(instances)) if keys is None else map(repr, keys)
-            rows = [rows_in_time(x, f"frame {k}") for x, k in zip(instances, called, strict=True)]
-            return form._in_time(rows, features)
+            return form._in_time(form._rows(), features)
         if words not in (None, GRAPHS, IMAGES):
-            form = replace(form, instances=without_counting(instances, features))
+            form = replace(form, instances=without_counting(form.instances, features))
         return form._taken_apart(features)
+
+    @classmethod
+    def _listed(cls, Xs: Any, in_time: bool) -> "Form":
+        """Instances in a list where they are in a mapping, a stack, or one alone."""
+        if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are both
+            return cls(list(Xs.values()), tuple(Xs))
+        ndim = np.ndim(Xs) if hasattr(Xs, "__array__") else None
+        if is_frame(Xs) or is_recording(Xs) or ndim == 2:
+            return cls([Xs], single=True)
+        is_stack = in_time and ndim == 3 and (isinstance(Xs, np.ndarray) or hasattr(Xs, "isel"))
+        return cls(list(Xs) if is_stack else Xs)
+
+    def _rows(self) -> list[Rows]:
+        called = range(len(self.instances)) if self.keys is None else map(repr, self.keys)
+        pairs = zip(self.instances, called, strict=True)
+        return [rows_in_time(x, f"frame {name}") for x, name in pairs]
 
     @classmethod
     def given_to(cls, learner: Any, Xs: Any) -> "Form":
