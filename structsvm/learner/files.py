@@ -64,6 +64,7 @@ OF_BASELINES = {
 """What else model files name, by the module of :mod:`structsvm.baselines` that has it."""
 ESTIMATORS = {
     "DecisionTreeClassifier": "sklearn.tree",
+    "DummyClassifier": "sklearn.dummy",
     "ExtraTreeClassifier": "sklearn.tree",
     "GaussianNB": "sklearn.naive_bayes",
     "LinearDiscriminantAnalysis": "sklearn.discriminant_analysis",

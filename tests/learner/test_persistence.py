@@ -17,7 +17,8 @@ from programs import loaded
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from structsvm import ChangePoint, MetricLearner
+from structsvm import ChangePoint, MetricLearner, StateSegmenter
+from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
 from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.features import HermiteMoments, Lags, Union
@@ -375,6 +376,20 @@ def through(value):
     codec = new_codec()
     packed = json.dumps(codec.pack(value), allow_nan=False)
     return new_codec(codec.arrays).unpack(json.loads(packed))
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("method", [StateSegmenter, FrameClassifier])
+def test_a_recording_of_one_state_leaves_classifiers_that_are_kept(tmp_path, method, n):
+    """Where the others hold one state alone, a held-out classifier has nothing to tell apart."""
+    rng = np.random.default_rng(0)
+    ys = [np.repeat(["a", "b"], 20), *np.full((n - 1, 30), "a")]
+    Xs = [rng.normal(size=(len(y), 2)) + 4.0 * (y == "b")[:, None] for y in ys]
+    learner = method().fit(Xs, ys)
+    path = tmp_path / "model.structsvm"
+    save(learner, path)
+    pairs = zip(load(path).predict(Xs), learner.predict(Xs), strict=True)
+    assert all((one == other).all() for one, other in pairs)
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
