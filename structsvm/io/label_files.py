@@ -370,7 +370,8 @@ def _are_lines_of_samples(file: LabelFile) -> bool:
 def _of_lines_of_samples(file: LabelFile) -> Iterator[Interval]:
     """Read a label for each sample, one below the other, without a header."""
     for t, (line, text) in enumerate(file.lines):
-        yield Interval(t, t + 1, text.strip(), None, {}, line, "samples")
+        among = len(file.lines)
+        yield Interval(t, t + 1, text.strip(), None, {}, line, "samples", among=among)
 
 
 FORMATS: tuple[

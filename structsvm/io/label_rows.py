@@ -59,6 +59,8 @@ class Interval:
     """The unit of its times, if the file says it."""
     kind: str = field(default=STRETCH, repr=False, compare=False)
     """What its row says: that it starts or stops then, or lasts, perhaps until the next one."""
+    among: int | None = field(default=None, repr=False, compare=False)
+    """How many samples the file has rows of, if each row is a sample."""
 
     def __str__(self) -> str:
         line = "" if self.line is None else f" (line {self.line})"

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 from structsvm.data.clock import OF_DAY, YEAR_FIRST, clock_in, length_in
@@ -109,6 +109,11 @@ class Columns:
         whose = {kind: row[name] for kind, name in self.whose.items()}
         return (self.recording and row[self.recording]) or self.observation, whose
 
+    def key_of(self, row: Mapping[str, str]) -> tuple[Any, ...]:
+        """The same, to count by."""
+        recording, whose = self.owner(row)
+        return recording, *whose.values()
+
 
 def read_table(file: LabelFile) -> Iterator[Interval]:
     table = file.table
@@ -116,12 +121,22 @@ def read_table(file: LabelFile) -> Iterator[Interval]:
     _refuse_blank_recordings(table, columns.recording)
     of_labels = bool(columns.others) and all({*table[name]} <= TRUTH for name in columns.others)
     are_of_samples = not (columns.start or columns.end or columns.sign)
-    if columns.label in table and are_of_samples and not columns.others:
+    others = [name for name in columns.others if not _counts_rows(table[name])]
+    if columns.label in table and are_of_samples and not others:
         return _of_samples(table, columns)
     has_times = columns.start in table and not columns.are_changes
     if of_labels and (has_times or are_of_samples) and not (columns.label or columns.end):
         return _of_columns(table, columns)
     return _of_rows(table, columns)
+
+
+def _counts_rows(cells: Any) -> bool:
+    """Whether these are the numbers of rows, from 0 or 1, in each recording anew."""
+    if not all(map(str.isdecimal, cells)):
+        return False
+    numbers = list(map(int, cells))
+    steps = pairwise(numbers)
+    return numbers[0] in (0, 1) and all(b in (a + 1, numbers[0]) for a, b in steps)
 
 
 def _refuse_blank_recordings(table: Any, column: str) -> None:
@@ -204,12 +219,14 @@ def _begun(table: Any, columns: Columns) -> Iterator[tuple[dict[str, str], Inter
     """The rows and what begins there without a label: at their times, or else their numbers."""
     unit = unit_of(columns.start) if columns.start else "samples"
     numbers: Counter[Any] = Counter()
+    counted = Counter(columns.key_of(row) for _, row in rows_of(table))
     for line, row in rows_of(table):
         recording, who = columns.owner(row)
-        key = recording, *who.values()
+        key = columns.key_of(row)
+        among = None if columns.start else counted[key]
         at = moment(line, row[columns.start], unit) if columns.start else numbers[key]
         numbers[key] += 1
-        yield row, Interval(at, math.inf, "", recording, who, line, unit)
+        yield row, Interval(at, math.inf, "", recording, who, line, unit, among=among)
 
 
 def _sign(cell: str) -> str:

@@ -79,6 +79,15 @@ def place(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArray
 
 def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Span]:
     """Warn of stretches that are elsewhere, and of those that are one; return all of them."""
+    T = len(axis)
+    among = next((one.among for _, _, one in spans if one.among), T)
+    if abs(among - T) > 1 + REACH * T:
+        raise DataError(
+            f"{where}{among} rows, one for each sample, and {T} samples: labels at another rate "
+            "are stretches, with the columns start, end and label in the unit of its times; "
+            "where some samples alone are labelled, write a row for each of the others, too, "
+            "without a label"
+        )
     misplaced = []
     short = []
     for start, end, one in spans:

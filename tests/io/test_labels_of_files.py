@@ -54,6 +54,38 @@ def test_stretches_in_another_unit_of_time(tmp_path):
         assert labelled(tmp_path, text) == ["a"] * 20
 
 
+def of_rows(kind, n):
+    """A file with a row for each of so many samples, of which the first half is a."""
+    names = ["a" if t < n // 2 else "b" for t in range(n)]
+    if kind == "txt":
+        return "\n".join(names)
+    rows = {
+        "label": names,
+        "Epoch,Stage": [f"{t},{name}" for t, name in enumerate(names)],
+        "n,epoch,stage": [f"{t % 2 + 5},{t + 1},{name}" for t, name in enumerate(names)],
+        "a": [str(int(name == "a")) for name in names],
+    }[kind]
+    return "\n".join([kind, *rows]) + "\n"
+
+
+@pytest.mark.parametrize("kind", ["txt", "label", "Epoch,Stage", "a"])
+def test_rows_of_samples_at_another_rate(tmp_path, kind):
+    """The labels of the first samples are no labels of all of them."""
+    ending = kind if kind == "txt" else "csv"
+    names = labelled(tmp_path, of_rows(kind, 20), ending, blanks=True, outside="b")
+    assert names == ["a"] * 10 + ["b"] * 10
+    near = labelled(tmp_path, of_rows(kind, 19), ending, blanks=True, outside="b")
+    assert near == ["a"] * 9 + ["b"] * 11
+    for n in (10, 4, 40):
+        with pytest.raises(DataError, match=f"{n} rows, one for each sample, and 20 samples"):
+            labelled(tmp_path, of_rows(kind, n), ending, blanks=True, outside="b")
+
+
+def test_a_column_that_does_not_count_rows_is_no_number_of_a_sample(tmp_path):
+    with pytest.raises(DataError, match="no column of the start"):
+        labelled(tmp_path, of_rows("n,epoch,stage", 20))
+
+
 @pytest.mark.parametrize("are_cleaned", [True, False], ids=["left out", "among the features"])
 @pytest.mark.parametrize("rows", ["0,3,a\n3,10,b\n", "0,3.5,a\n3.5,9,b\n", "2,4,a\n4,6,b\n"])
 def test_labels_that_may_be_samples_or_times(tmp_path, rows, are_cleaned):
