@@ -39,7 +39,7 @@ class Rows:
         y = in_order_of_rows(y, self.given, called)
         shape: Any = getattr(self.X, "shape", ())
         is_clear = len(shape) == 2 and shape[0] != shape[1] and np.ndim(y) == 1
-        if is_clear and len(y) == shape[1] and not _may_be_ends(np.asarray(y), shape[0]):
+        if is_clear and len(y) == shape[1] > 1 and not _may_be_ends(np.asarray(y), shape[0]):
             raise DataError(
                 called + f" has shape {tuple(shape)} and {len(y)} labels: it is transposed, give "
                 f"X.T: {TRANSPOSED}"

@@ -24,6 +24,9 @@ from structsvm.errors import SettingsError, parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.values import Floats, Ints, is_number, refuse_unless
 
+SLACK = 1e-9
+"""Of sums of weights."""
+
 
 @dataclass(frozen=True, eq=False)
 class ChangeLevels:
@@ -56,14 +59,24 @@ class ChangeLevels:
     def n_groups(self) -> int:
         return int(self.groups.max()) + 1
 
+    @property
+    def most(self) -> float:
+        """The largest level that :meth:`about` knows."""
+        return self.excess.size / (self.excess.size + 1)
+
     def about(self, level: float) -> float:
         """The excess that so large a share of the true changes had at most, and of one to come.
 
         Of n changes and another one, each is the largest as often: that one counts as above all.
-        Where n are too few for the level, it is the largest of them.
+
+        Raises
+        ------
+        SettingsError
+            If there are too few changes for the level; with the number that is enough.
         """
         n = self.excess.size
-        return self._reached(min(read_level(level), n / (n + 1)), np.full(n, 1.0 / (n + 1)))
+        _refuse_above(level, n, "learned", "true changes", "")
+        return self._reached(level, np.full(n, 1.0 / (n + 1)))
 
     def guaranteed(self, level: float) -> float:
         """The same for recordings of groups that nobody has seen.
@@ -73,33 +86,32 @@ class ChangeLevels:
         SettingsError
             If there are too few groups for the level; with the number that is enough.
         """
-        level = read_level(level)
         G = self.n_groups
-        if level > G / (G + 1):
-            enough = math.ceil(level / (1.0 - level) - 1e-9)
-            most = math.floor(100 * G / (G + 1)) / 100
-            raise SettingsError(
-                parameter("level", level)
-                + f" can be guaranteed for a new group from {enough} groups on, and {G} were held "
-                "out: label more groups, ask for "
-                + parameter("level", most)
-                + " at most, or leave the guarantee out"
-            )
+        wanted = "guaranteed for a new group"
+        _refuse_above(level, G, wanted, "groups", ", or leave the guarantee out")
         sizes = np.bincount(self.groups)[self.groups]
         return self._reached(level, 1.0 / ((G + 1) * sizes))
 
     def _reached(self, level: float, weights: Floats) -> float:
         """The least excess up to which the weights sum to the level."""
         order = np.argsort(self.excess, kind="stable")
-        reached = np.cumsum(weights[order]) >= level - 1e-9
+        reached = np.cumsum(weights[order]) >= level - SLACK
         return float(self.excess[order][reached.argmax()])
 
 
-def read_level(level: float) -> float:
-    """A share of true changes, checked."""
+def _refuse_above(level: float, n: int, wanted: str, of: str, way_out: str) -> None:
+    """Refuse what is no share, and one that so many are too few for."""
     between = is_number(level) and 0.0 < level < 1.0
     refuse_unless(between, "level", "a number between 0 and 1", level)
-    return float(level)
+    if level > n / (n + 1) + SLACK:
+        enough = math.ceil(level / (1.0 - level) - SLACK)
+        raise SettingsError(
+            parameter("level", level)
+            + f" can be {wanted} from {enough} {of} on, and {n} were held out: label more, "
+            "ask for "
+            + parameter("level", math.floor(100 * n / (n + 1)) / 100)
+            + f" at most{way_out}"
+        )
 
 
 class Places(NamedTuple):

@@ -88,9 +88,10 @@ class HeldOut:
 
 
 def _level_of(learner: Learner) -> float | None:
-    """The share of true changes that drawn ranges hold, if the learner has counted them."""
+    """The share of true changes that drawn ranges hold, if the learner has counted enough."""
     rates = getattr(learner, "margin_rates_", None)
-    return None if rates is None or rates.levels is None else LEVEL
+    levels = None if rates is None else rates.levels
+    return LEVEL if levels is not None and levels.most >= LEVEL else None
 
 
 def _images(Xs: Any, instances: Sequence[Instance]) -> list[NDArray[Any]]:

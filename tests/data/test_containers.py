@@ -220,6 +220,12 @@ class TestWhatIsTold:
         with pytest.raises(DataError, match=r"if it is transposed, give X\.T"):
             right.predict([np.zeros((2, 50))])
 
+    @pytest.mark.parametrize("ends", [[120], [60, 90], [9999]])
+    def test_changes_without_the_end_are_not_taken_for_it(self, ends):
+        """One column is as long as the list of one change."""
+        with pytest.raises(DataError, match=r"integers in 1\.\.200 that end with 200"):
+            MetricLearner().fit([np.zeros((200, 1))] * 2, [[50, 200], ends])
+
 
 class TestMinusOne:
     X = np.repeat(XS[0], 1, axis=0)

@@ -14,7 +14,16 @@ LEVELS = ChangeLevels(np.arange(10.0), np.repeat([0, 1], [9, 1]))
 
 
 def test_about_is_the_share_of_all_changes():
-    assert [LEVELS.about(level) for level in (0.05, 0.1, 0.5, 0.91, 0.999)] == [0, 1, 5, 9, 9]
+    assert [LEVELS.about(level) for level in (0.05, 0.1, 0.5, 0.9)] == [0, 1, 5, 9]
+
+
+@pytest.mark.parametrize(("level", "enough"), [(0.91, 11), (0.95, 19), (0.999, 999)])
+def test_a_level_that_so_few_changes_cannot_tell_is_refused(level, enough):
+    told = f"from {enough} true changes on, and 10 were held out: .*level=0.9 at most"
+    with pytest.raises(SettingsError, match=told):
+        LEVELS.about(level)
+    of_more = ChangeLevels(np.arange(float(enough)), np.zeros(enough, dtype=int))
+    assert of_more.about(level) == enough - 1
 
 
 @pytest.mark.parametrize(("n", "level"), [(4, 0.8), (10, 0.9), (30, 0.5)])
@@ -101,7 +110,7 @@ def test_segments_say_where_they_may_begin(learner, tmp_path):
         assert (first["from"], first["to"]) == (None, None)
         assert all(row["from"] <= row["start"] <= row["to"] for row in rows)
         assert all(row["margin"] > 0 for row in rows)
-    wider = found.predict_segments(Xs, level=0.99)
+    wider = found.predict_segments(Xs, level=found.margin_rates_.levels.most)
     for row, more in zip(tables[0][1:], wider[0][1:], strict=True):
         assert more["from"] <= row["from"] <= row["to"] <= more["to"]
 
@@ -119,6 +128,8 @@ def test_a_level_needs_held_out_changes(learner):
     found, Xs = learner
     with pytest.raises(SettingsError, match="from 9 groups on, and 6 were held out"):
         found.predict_segments(Xs, level=0.9, guaranteed=True)
+    with pytest.raises(SettingsError, match=r"level=0\.99 can be learned from 99 true changes on"):
+        found.predict_segments(Xs, level=0.99)
     other = MetricLearner(metric="diagonal").fit(Xs, [[100, 200], [50, 200]])
     with pytest.raises(SettingsError, match="level needs true changes of recordings"):
         other.predict_segments(Xs, level=0.9)
