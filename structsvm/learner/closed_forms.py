@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.instance import sum_arrays
-from structsvm.errors import LearningError, SettingsError
+from structsvm.errors import LearningError, SettingsError, parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import Whitening, within_whitening
 from structsvm.partitions.metric import Calibration, Metric
@@ -116,7 +116,16 @@ def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
 
 def leading_olda(data: Examples) -> Floats:
     """The directions in which OLDA weighs most, each in the unit of its weight."""
-    return _olda(data)[:, :LEADING]
+    factor = _olda(data)
+    if not factor.any():
+        raise LearningError(
+            "no labelled change is within a stretch of labels, or the segments on its sides have "
+            "the same means, so that OLDA has no directions to learn in: leave "
+            + parameter("whiten", "olda")
+            + " out, or label the samples on both sides of changes",
+            Status.CLOSED_FORM,
+        )
+    return factor[:, :LEADING]
 
 
 def whitening_of(whiten: Any) -> Whitening | None:

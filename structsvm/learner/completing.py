@@ -293,14 +293,18 @@ def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> Learning
     parts = data.parts
     if not problem.traits.convex:
         return learning_units(problem, Examples(data.instances, (), data.weights), untrained, None)
-    whitening, unit, seen = None, None, data
+    whitening = None
+    unit = None
+    seen = data
+    factor = untrained.factor
     if settings.whiten is not None and len(parts):
         whitening = settings.whiten(parts.examples)
         seen = data.made_by(LearningUnits(whitening))
+        factor = np.eye(whitening.shape[1])
     if len(parts) and not problem.traits.contiguous:
         unit = problem.unit(seen.parts.examples)
     if unit is None:
-        unit = calibrate_known(untrained.factor, seen).penalty
+        unit = calibrate_known(factor, seen).penalty
     return LearningUnits(whitening, unit)
 
 

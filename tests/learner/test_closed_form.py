@@ -132,6 +132,28 @@ def test_what_is_shrunk_to_olda_most_is_olda(features):
     assert strongly.is_learned
 
 
+@pytest.mark.parametrize(("seed", "P"), [(23, 2), (30, 3)])
+def test_stretches_that_teach_nothing_alone_are_learned_from_in_the_directions_of_olda(seed, P):
+    """There are fewer directions than features, and the price was sought among the features."""
+    rng = np.random.default_rng(seed)
+    Xs = []
+    ys = []
+    for _ in range(2):
+        y = np.repeat([0, 1, 2, 0][: rng.integers(2, 5)], rng.integers(6, 15))
+        Xs.append(rng.normal(size=(len(y), P)) + 2.5 * y[:, None])
+        ys.append(PartialLabels(np.where(rng.random(len(y)) < 0.2, -1, y).tolist()))
+    learner = MetricLearner(whiten="olda").fit(Xs, ys)
+    assert learner.whitening_.shape[1] < P
+    assert all(len(ends) > 1 for ends in learner.predict_breakpoints(Xs))
+
+
+def test_olda_needs_a_change_between_labels():
+    known = np.where(np.arange(36) % 12 < 9, np.repeat([0, 1, 2], 12), -1)
+    X = np.random.default_rng(0).normal(size=(36, 2)) + np.repeat([0, 3, 6], 12)[:, None]
+    with pytest.raises(LearningError, match="no labelled change is within a stretch"):
+        MetricLearner(whiten="olda").fit([X], [PartialLabels(known.tolist())])
+
+
 @pytest.mark.parametrize("n_features", [40, 50])
 def test_of_many_features_a_metric_is_learned_in_the_leading_directions_of_olda(
     n_features, tmp_path
