@@ -132,10 +132,10 @@ def test_what_is_shrunk_to_olda_most_is_olda(features):
     assert strongly.is_learned
 
 
-@pytest.mark.parametrize(("seed", "P"), [(23, 2), (30, 3)])
-def test_stretches_that_teach_nothing_alone_are_learned_from_in_the_directions_of_olda(seed, P):
+def test_stretches_that_teach_nothing_alone_are_learned_from_in_the_directions_of_olda():
     """There are fewer directions than features, and the price was sought among the features."""
-    rng = np.random.default_rng(seed)
+    P = 3
+    rng = np.random.default_rng(30)
     Xs = []
     ys = []
     for _ in range(2):
