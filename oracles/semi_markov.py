@@ -274,14 +274,15 @@ def _question(
     if not isinstance(score, StateScore):
         raise OracleError(f"the score is {shown(score)}: give a StateScore")
     T = len(score.samples)
-    if n_segments is not None and not (is_whole(n_segments) and 1 <= n_segments <= T):
-        raise OracleError(f"cannot make {n_segments!r} segments out of {T} samples")
-    if constraint is UNCONSTRAINED:
-        return score, None, int(n_segments or 0)
     rules: Any = constraint
     if not isinstance(rules, Constraint):
         raise OracleError(f"the constraint is {shown(rules)}: give a Constraint")
     constraint = constraint.with_clusters(n_segments)
+    K = constraint.n_clusters
+    if K is not None and not (is_whole(K) and 1 <= K <= T):
+        raise OracleError(f"cannot make {K!r} segments out of {T} samples")
+    if constraint.kinds <= {"n_clusters"}:
+        return score, None, int(K or 0)
     constraint.validate(T)
     counted = [region for region in constraint.regions if region.changes and not region.or_more]
     if constraint.has_links or counted:
@@ -292,7 +293,7 @@ def _question(
         )
     if constraint.states:
         score = score.knowing(np.array(constraint.states))
-    return score, Boundaries.of(constraint, T), int(constraint.n_clusters or 0)
+    return score, Boundaries.of(constraint, T), int(K or 0)
 
 
 def _places(boundaries: Boundaries | None, T: int) -> tuple[Ints, Bools]:

@@ -65,11 +65,10 @@ class BlindModel(Model):
     def ends(self, T: int, K: int | None) -> list[int]:
         """The segment ends of a recording of T samples, of K segments if K is given."""
 
-    def partition(
-        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
-    ) -> Found:
+    def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The segments of so many samples."""
-        return Found(EquivalenceMatrix.from_breakpoints(self.ends(instance.n_samples, n_clusters)))
+        ends = self.ends(instance.n_samples, constraint.n_clusters)
+        return Found(EquivalenceMatrix.from_breakpoints(ends))
 
 
 @dataclass(eq=False, repr=False)
@@ -271,9 +270,7 @@ class Whole(Model):
 
     is_named: bool = False
 
-    def partition(
-        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
-    ) -> Found:
+    def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """One part, in the only state if that has a name."""
         states = np.zeros(1, dtype=np.int64) if self.is_named else None
         return Found(EquivalenceMatrix.from_breakpoints([instance.n_samples]), states)

@@ -131,11 +131,9 @@ class Peaks(Model):
     threshold: float
     distance: int
 
-    def partition(
-        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
-    ) -> Found:
+    def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The peaks above the threshold, or so many of the highest ones."""
-        ends = self._ends(np.asarray(instance.states)[:, 1], n_clusters)
+        ends = self._ends(np.asarray(instance.states)[:, 1], constraint.n_clusters)
         return Found(EquivalenceMatrix.from_breakpoints(ends))
 
     def _ends(self, p: Floats, K: int | None) -> list[int]:

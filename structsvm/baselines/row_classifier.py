@@ -114,9 +114,7 @@ class Classes(Model):
     classifier: Any
     """The fitted classifier of scikit-learn."""
 
-    def partition(
-        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
-    ) -> Found:
+    def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The rows of each class."""
         codes = np.searchsorted(self.classifier.classes_, self.classifier.predict(instance.X))
         return Found.of(EquivalenceMatrix.from_labels(codes), codes)
@@ -266,11 +264,9 @@ class Regions(Model):
     threshold: float
     """Of the probability of the second of two regions."""
 
-    def partition(
-        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
-    ) -> Found:
+    def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The nodes, or pixels, of each region; at most so many regions, the most probable ones."""
-        code = self._code(np.asarray(instance.states), n_clusters)
+        code = self._code(np.asarray(instance.states), constraint.n_clusters)
         return Found.of(EquivalenceMatrix.from_labels(code), code)
 
     def _code(self, p: Floats, K: int | None) -> Ints:

@@ -12,7 +12,7 @@ from structsvm.learner.change_tracker import ChangeTracker, Rise
 from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import read_training
 from structsvm.partitions.change_levels import ChangeLevels
-from structsvm.partitions.constraint import UNCONSTRAINED
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import FalseAlarms, MarginRates, hits
 from structsvm.support.values import refuse_below
@@ -83,7 +83,7 @@ def margin_rates(
     for own, instance, known, group in split.held_out_by(learner):
         if known.truth is None:
             continue
-        asked = data.problem, instance, own.model_.n_parts, UNCONSTRAINED
+        asked = data.problem, instance, Constraint(own.model_.n_parts)
         of_changes, of_instance = own.model_.margins(*asked, tolerance)
         unit = own.model_.unit
         margins.append(of_instance / unit)

@@ -125,7 +125,7 @@ class Split:
         problem = self.held_out.problem
         losses = []
         for own, instance, known, _ in self.held_out_by(learner):
-            guess = own.model_.partition(problem, instance, None, UNCONSTRAINED).partition
+            guess = own.model_.partition(problem, instance, UNCONSTRAINED).partition
             losses.append(disagreement(problem, known.scored, known.of_scored(guess)))
         return float(np.mean(losses))
 

@@ -257,36 +257,24 @@ class StatePath(Model):
     def score(self, problem: Any, p: Floats) -> StateScore:
         """What a path earns, given the probabilities of states, (T, C)."""
 
-    def partition(
-        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
-    ) -> Found:
+    def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The segments of the best path."""
-        path = best_states(self._score_of(problem, instance), n_clusters, constraint)
+        path = best_states(self._score_of(problem, instance), constraint=constraint)
         return Found.of(runs_of(path), path)
 
     def margins(
-        self,
-        problem: Any,
-        instance: Instance,
-        n_clusters: int | None,
-        constraint: Constraint,
-        tolerance: int,
+        self, problem: Any, instance: Instance, constraint: Constraint, tolerance: int
     ) -> tuple[Found, Floats]:
         """The same, and by how much the score of the best path without each change is less."""
         score = self._score_of(problem, instance)
-        margins = state_margins(score, n_clusters, constraint, tolerance)
+        margins = state_margins(score, None, constraint, tolerance)
         return Found.of(runs_of(margins.states), margins.states), margins.boundaries
 
     def losses_with(
-        self,
-        problem: Any,
-        instance: Instance,
-        n_clusters: int | None,
-        constraint: Constraint,
-        places: Ints,
+        self, problem: Any, instance: Instance, constraint: Constraint, places: Ints
     ) -> Floats:
         """By how much the score of the best path with each change is less."""
-        return losses_with(self._score_of(problem, instance), places, n_clusters, constraint)
+        return losses_with(self._score_of(problem, instance), places, None, constraint)
 
     def _score_of(self, problem: Any, instance: Instance) -> StateScore:
         """What a path earns whose segments have the lengths that the problem allows."""

@@ -83,7 +83,7 @@ class Learner(Predictor, ProblemParameters, ABC):
     >>> from structsvm.learner import AsMeasured, Learned, Learner
     >>> from structsvm.partitions import EquivalenceMatrix, Found, Model
     >>> class Halves(Model):
-    ...     def partition(self, problem, instance, n_clusters, constraint):
+    ...     def partition(self, problem, instance, constraint):
     ...         T = instance.n_samples
     ...         return Found(EquivalenceMatrix.from_breakpoints([T // 2, T]))
     >>> class InHalves(Learner):

@@ -8,7 +8,7 @@ from structsvm.data.instance import Instance
 from structsvm.data.per_instance import Counts
 from structsvm.errors import SettingsError, about, wording
 from structsvm.learner.fitted import Fitted
-from structsvm.learner.rules import Rules, counts_within, read_rules
+from structsvm.learner.rules import Rules, read_rules
 from structsvm.learner.segments import Columns
 from structsvm.partitions.change_levels import Places, places_of
 from structsvm.partitions.margins import MarginRates
@@ -34,24 +34,22 @@ def margin_tables(
 
     That is its margin, its rate if known, and the samples around whose excess is at most ``most``.
     """
-    problem, constraints = read_rules(learner, instances, rules)
-    if n_clusters is None:
-        n_clusters = learner.model_.n_parts
-    counts = counts_within(problem, instances, constraints, n_clusters)
+    n_clusters = learner.model_.n_parts if n_clusters is None else n_clusters
+    problem, constraints = read_rules(learner, instances, n_clusters, rules)
     rates = _rates_of(learner)
     tolerance = tolerance_of(learner, tolerance)
     unit = learner.model_.unit
     tables: list[tuple[Found, Columns]] = []
-    tasks = stage("margins", list(zip(instances, counts, constraints, strict=True)))
-    for i, (instance, K, rule) in enumerate(tasks):
+    tasks = stage("margins", list(zip(instances, constraints, strict=True)))
+    for i, (instance, rule) in enumerate(tasks):
         with about(problem.traits.words.numbered(i)):
-            found, sure = learner.model_.margins(problem, instance, K, rule, tolerance)
+            found, sure = learner.model_.margins(problem, instance, rule, tolerance)
             columns: Columns = {"margin": [None, *sure.tolist()]}
             if rates is not None and rates.tolerance == tolerance:
                 columns["rate"] = [None, *rates(sure / unit).tolist()]
             if most is not None:
                 everywhere = np.arange(1, instance.n_samples)
-                excess = learner.model_.losses_with(problem, instance, K, rule, everywhere)
+                excess = learner.model_.losses_with(problem, instance, rule, everywhere)
                 columns |= _columns_of_places(places_of(found.partition, excess / unit, most))
         tables.append((found, columns))
     return tables

@@ -29,12 +29,12 @@ class Rules(TypedDict, total=False):
 
 
 def read_rules(
-    learner: Fitted, instances: Sequence[Instance], rules: Rules
+    learner: Fitted, instances: Sequence[Instance], n_clusters: Counts, rules: Rules
 ) -> tuple[PartitionProblem, list[Constraint]]:
     """The problem with the lengths that are allowed, and a constraint for each instance."""
     problem: PartitionProblem = learner.problem_
     if not rules:
-        return problem, [UNCONSTRAINED] * len(instances)
+        return problem, _counted(problem, instances, [UNCONSTRAINED] * len(instances), n_clusters)
     strange = sorted(set(rules) - set(Rules.__annotations__))
     if strange:
         raise TypeError(
@@ -66,6 +66,7 @@ def read_rules(
                 states = known_states(labels, instance.n_samples, names)
                 constraint = replace(constraint, states=states)
             constraints.append(constraint)
+    constraints = _counted(problem, instances, constraints, n_clusters)
     return replace(problem, **lengths) if lengths else problem, constraints  # type: ignore[type-var]
 
 
@@ -89,13 +90,13 @@ def known_states(labels: Any, n_samples: int, names: NDArray[Any]) -> tuple[int,
     return tuple(states.tolist())
 
 
-def counts_within(
+def _counted(
     problem: PartitionProblem,
     instances: Sequence[Instance],
     constraints: Sequence[Constraint],
     n_clusters: Counts,
-) -> list[int | None]:
-    """The number of clusters of each instance: the one asked for, or the one that is known."""
+) -> list[Constraint]:
+    """Constraints with the number of clusters that is asked for, unless another one is known."""
     words = problem.traits.words
     counts = cluster_counts(n_clusters, [instance.n_samples for instance in instances], words)
     for i, constraint in enumerate(constraints):
@@ -107,5 +108,4 @@ def counts_within(
                 + parameter("n_clusters", counts[i])
                 + ": leave out one of them"
             )
-        counts[i] = allowed if counts[i] is None else counts[i]
-    return counts
+    return [one.with_clusters(K) for one, K in zip(constraints, counts, strict=True)]

@@ -15,9 +15,9 @@ from structsvm.errors import SettingsError, Text, among, parameter
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.preparing import with_features, workers_of
-from structsvm.learner.rules import Rules, counts_within, read_rules
+from structsvm.learner.rules import Rules, read_rules
 from structsvm.parallel.by_name import spread
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
@@ -51,37 +51,30 @@ def partition_each(
         )
     with workers_of(learner):
         instances, step = with_features(learner, Xs)
-        problem, constraints = read_rules(learner, instances, rules)
-        if n_clusters is None:
-            n_clusters = model.n_parts
-        counts = counts_within(problem, instances, constraints, n_clusters)
+        n_clusters = model.n_parts if n_clusters is None else n_clusters
+        problem, constraints = read_rules(learner, instances, n_clusters, rules)
         ranges = batches_of([instance.n_samples for instance in instances], 2 * BATCH)
-        parts = [(a, instances[a:b], counts[a:b], constraints[a:b]) for a, b in ranges]
+        parts = [(a, instances[a:b], constraints[a:b]) for a, b in ranges]
         found = spread("partitioning", _decode_part, parts, (problem, model, step))
     return list(chain.from_iterable(found)), instances
 
 
 def _decode_part(
-    part: tuple[int, Sequence[Instance], Sequence[int | None], Sequence[Constraint]],
+    part: tuple[int, Sequence[Instance], Sequence[Constraint]],
     how: tuple[PartitionProblem, Model, Step | None],
 ) -> list[Found]:
     """Partition neighbouring instances, wherever that is done."""
-    (first, instances, counts, constraints), (problem, model, step) = part, how
-    nothing_asked = all(K is None for K in counts) and all(
-        one is UNCONSTRAINED for one in constraints
-    )
-    if nothing_asked:
+    (first, instances, constraints), (problem, model, step) = part, how
+    if all(one.says_nothing for one in constraints):
         with among(range(first, first + len(instances))):
             together = model.partition_each(problem, instances, step)
         if together is not None:
             return together
     instances = instances if step is None else apply_to_instances(instances, step)
     found = []
-    for i, (instance, K, rule) in enumerate(
-        zip(instances, counts, constraints, strict=True), first
-    ):
+    for i, (instance, rule) in enumerate(zip(instances, constraints, strict=True), first):
         with asked(problem, "partition", partial(problem.traits.words.numbered, i)):
-            found.append(model.partition(problem, instance, K, rule))
+            found.append(model.partition(problem, instance, rule))
     return found
 
 

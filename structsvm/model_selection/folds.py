@@ -17,7 +17,7 @@ from structsvm.learner.frame_learner import StatePath
 from structsvm.learner.segments import names_in
 from structsvm.learner.training_set import STATES, TrainingSet
 from structsvm.partitions.comparison import disagreement
-from structsvm.partitions.constraint import UNCONSTRAINED
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import count_of_truth
@@ -131,7 +131,7 @@ class Fold:
         if decides and not (isinstance(models, Metric) and problem.traits.given_k):
             pairs = list(zip(each, instances, strict=True))
             priced = [
-                model.partition(problem, x, None, UNCONSTRAINED)
+                model.partition(problem, x, UNCONSTRAINED)
                 for model, x in stage("partitioning", pairs)
             ]
         asked = list(zip(each, instances, counts, priced, strict=True))
@@ -154,7 +154,7 @@ def with_count(
     """The partition into K clusters, given the one that a price decides."""
     if isinstance(model, StatePath) and priced is not None and priced.partition.n_clusters == K:
         return priced  # the best of all numbers is that of its own
-    return model.partition(problem, instance, K, UNCONSTRAINED)
+    return model.partition(problem, instance, Constraint(K))
 
 
 def in_folds(data: TrainingSet, fold: Ints, fewest: int) -> TrainingSet:

@@ -71,11 +71,9 @@ class Metric(Model):
         """The usual number of clusters, where there is no price of one."""
         return self.n_clusters if self.price is None else None
 
-    def partition(
-        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
-    ) -> Found:
+    def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The best partition in the metric."""
-        return Found(problem.partition(instance, self, n_clusters, constraint))
+        return Found(problem.partition(instance, self, constraint.n_clusters, constraint))
 
     def partition_each(
         self, problem: Any, instances: Sequence[Instance], step: Step | None = None
@@ -112,30 +110,18 @@ class Metric(Model):
         return self.transform(seen)
 
     def margins(
-        self,
-        problem: Any,
-        instance: Instance,
-        n_clusters: int | None,
-        constraint: Constraint,
-        tolerance: int,
+        self, problem: Any, instance: Instance, constraint: Constraint, tolerance: int
     ) -> tuple[Found, Floats]:
         """The best segmentation, and the margins of its changes in units of the price of one."""
-        objective = self.objective(instance, n_clusters)
-        constraint = constraint.with_clusters(n_clusters)
+        objective = self.objective(instance, constraint.n_clusters)
         M, losses = margins_of_best(problem, instance, objective, constraint, tolerance)
         return Found(M), losses / self.price if self.price else losses
 
     def losses_with(
-        self,
-        problem: Any,
-        instance: Instance,
-        n_clusters: int | None,
-        constraint: Constraint,
-        places: Ints,
+        self, problem: Any, instance: Instance, constraint: Constraint, places: Ints
     ) -> Floats:
         """What a change at each of n samples costs, in units of the price of one, (n,)."""
-        objective = self.objective(instance, n_clusters)
-        constraint = constraint.with_clusters(n_clusters)
+        objective = self.objective(instance, constraint.n_clusters)
         losses = problem.decoder(instance).losses_with(objective, places, constraint)
         return np.asarray(losses / self.price if self.price else losses)
 

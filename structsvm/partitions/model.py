@@ -46,7 +46,7 @@ class Model(ABC):
     --------
     >>> from structsvm.partitions import EquivalenceMatrix, Found, Model
     >>> class Halves(Model):
-    ...     def partition(self, problem, instance, n_clusters, constraint):
+    ...     def partition(self, problem, instance, constraint):
     ...         T = instance.n_samples
     ...         return Found(EquivalenceMatrix.from_breakpoints([T // 2, T]))
     """
@@ -62,10 +62,8 @@ class Model(ABC):
         return without_remembered(self, vars(self))
 
     @abstractmethod
-    def partition(
-        self, problem: Any, instance: Instance, n_clusters: int | None, constraint: Constraint
-    ) -> Found:
-        """The best partition of a prepared instance, into ``n_clusters`` parts if that is given."""
+    def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
+        """The best partition of a prepared instance that keeps the constraint."""
 
     @hook
     def partition_each(
@@ -105,12 +103,7 @@ class Model(ABC):
 
     @hook
     def margins(
-        self,
-        problem: Any,
-        instance: Instance,
-        n_clusters: int | None,
-        constraint: Constraint,
-        tolerance: int,
+        self, problem: Any, instance: Instance, constraint: Constraint, tolerance: int
     ) -> tuple[Found, Floats]:
         """The same, and by how much the best one without each change is worse, (K - 1,)."""
         raise DataError(
@@ -120,12 +113,7 @@ class Model(ABC):
 
     @hook
     def losses_with(
-        self,
-        problem: Any,
-        instance: Instance,
-        n_clusters: int | None,
-        constraint: Constraint,
-        places: Ints,
+        self, problem: Any, instance: Instance, constraint: Constraint, places: Ints
     ) -> Floats:
         """By how much the best partition with a change at each of n samples is worse, (n,)."""
         raise DataError(

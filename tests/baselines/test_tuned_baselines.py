@@ -140,7 +140,7 @@ def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
 class Whole(Model):
     """One cluster, whatever the sample."""
 
-    def partition(self, problem, instance, n_clusters, constraint):
+    def partition(self, problem, instance, constraint):
         return Found(EquivalenceMatrix.from_breakpoints([instance.n_samples]))
 
 

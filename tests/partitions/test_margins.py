@@ -24,7 +24,7 @@ from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.io import Recording, TimeAxis
 from structsvm.oracles import SequentialOracle, all_segmentations
 from structsvm.partitions import EquivalenceMatrix, Instance, MarginRates, Metric
-from structsvm.partitions.constraint import UNCONSTRAINED
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.margins import hits
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.plotting import plot_metric, plot_segmentation, report_page
@@ -104,7 +104,7 @@ class TestMargins:
     def test_they_are_those_of_enumeration(self, seed, K, tolerance):
         X = np.random.default_rng(seed).normal(size=(9, 2))
         metric = Metric(np.eye(2), price=1.5)
-        found, margins = metric.margins(ChangePoint(), Instance(X), K, UNCONSTRAINED, tolerance)
+        found, margins = metric.margins(ChangePoint(), Instance(X), Constraint(K), tolerance)
         M = found.partition
         best = enumerated(X, 1.5, K)
         others = [enumerated(X, 1.5, K, t, tolerance) for t in M.breakpoints[:-1]]
@@ -115,7 +115,7 @@ class TestMargins:
     def test_with_as_many_segments_as_samples_every_change_is_sure(self):
         metric = Metric(np.eye(1), 1.0)
         instance = Instance(np.arange(4.0)[:, None])
-        found, margins = metric.margins(ChangePoint(), instance, 4, UNCONSTRAINED, 0)
+        found, margins = metric.margins(ChangePoint(), instance, Constraint(4), 0)
         assert found.partition.n_clusters == 4
         assert np.isinf(margins).all()
 
