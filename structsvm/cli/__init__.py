@@ -40,10 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _tolerate_any_stream() -> None:
-    r"""Let nothing fail because stdout is closed, or its encoding lacks a letter.
-
-    Such a letter is printed as ``\u65e5``, as Python does on stderr.
-    """
+    """Let nothing fail because stdout is closed, or because its encoding lacks a letter."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -109,10 +109,7 @@ class Answer:
             write_folder(output / PREDICTED, self.test.inputs, self.predicted)
 
     def replaces(self, earlier: "Answer") -> bool:
-        """Whether nothing is lost: names of states, or what is lost on what was held out.
-
-        Of methods that learn from the same samples cross-validation has chosen this one.
-        """
+        """Whether neither names of states nor loss on what was held out get worse."""
         (own, others) = (one.held_out.evaluation.scores[LEARNED] for one in (self, earlier))
         if own.get("accuracy") is None and others.get("accuracy") is not None:
             return False

@@ -21,12 +21,8 @@ from structsvm.io.sniff import kind_of
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.whole_files import unwritable
 
-READ = (
-    *RECORDING_KINDS,
-    *IMAGE_KINDS,
-    *MASK_KINDS,
-    *LABEL_KINDS,
-)  # kinds of files that are read of a folder
+READ = (*RECORDING_KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)
+"""Kinds of files that are read of a folder."""
 
 
 @dataclass(frozen=True)

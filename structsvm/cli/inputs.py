@@ -148,10 +148,7 @@ def _read_now(
     only: Collection[str],
     about: Mapping[str, Any] | None,
 ) -> tuple[list[Recording], list[str]]:
-    """The recordings for which there is time, and their files if these are not all.
-
-    What cannot be read or, if there is something ``about`` labels, learned from is refused before.
-    """
+    """The recordings for which there is time, and their files if these are not all."""
     files, skipped = find_recordings(request.paths, labels=request.labels)
     if skipped:
         terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
@@ -256,10 +253,7 @@ def read_for(
     may_lack: bool = False,
     **asked: bool,
 ) -> InputData:
-    """Read the files of a command, with the features of its model, and what is asked of labels.
-
-    Without some of the features the command can do, if it is told to, if they ``may_lack``.
-    """
+    """Read the files of a command, with the features of its model, and what is asked of labels."""
     problem = learner.problem_
     learned = getattr(learner, "columns_", {})
     missing = request.files.get("missing")

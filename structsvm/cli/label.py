@@ -63,9 +63,7 @@ def recordings_of(request: Request, terminal: Terminal) -> Sequence[Recording]:
 
 
 def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]], None]) -> None:
-    """Learn as ``fit`` does, save, segment every recording, and say how good it is on what is
-    held out.
-    """
+    """Learn as ``fit`` does, save, segment every recording, and judge by what is held out."""
     learner = learner_of(request, METHODS[are_named])
     wanted = Wanted(Path(request.paths[0]) / LABELS / MODEL, None, "none", None, False)
     with warnings.catch_warnings(record=True) as said:

@@ -163,10 +163,7 @@ def n_items(part: Part) -> int:
 
 
 def _columns(part: Part, most: int) -> Part:
-    """So many columns: those of recordings that differ least from one sample to the next.
-
-    What labels say is not looked at, so that what is held out of this part tells as much as before.
-    """
+    """So many columns: those of recordings that differ least from one sample to the next."""
     names = part.inputs.features
     if names is None or len(names) <= most:
         return part

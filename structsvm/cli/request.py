@@ -52,10 +52,7 @@ Settings = Sequence[tuple[str, str, str]]
 def assigned(
     settings: Settings, group: str = "", known: Iterable[str] = (), whose: str = ""
 ) -> dict[str, Any]:
-    """The settings of a group; without one, of the learner; all of them known, if these are told.
-
-    Those of files are texts.
-    """
+    """The settings of a group, "" being the learner; refuse names that are not ``known``."""
     texts = {name: text for owner, name, text in settings if owner == group}
     for name in texts:
         if whose and name not in known:

@@ -101,11 +101,7 @@ def check_instances(
     words: Words = RECORDINGS,
     missing: str | None = None,
 ) -> tuple[list[Floats], list[str] | None, Floats]:
-    """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known.
-
-    And the values of their columns that were looked at, (N, 4, P), as of
-    :func:`values_of_arrays`.
-    """
+    """Finite (T_i, P) arrays, names of the features if known, and :func:`values_of_arrays`."""
     instances = as_list(Xs, words)
     if not instances:
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
@@ -210,9 +206,8 @@ def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
         array = read_only(np.asarray(X, dtype=np.float64, order="C"))
     except (TypeError, ValueError, OverflowError):
         raise DataError(which + f" {_not_a_number(X, names)}") from None
-    if (
-        array.ndim == 2 and array.size and all_within(array, LARGEST_VALUE)
-    ):  # there is no NaN either
+    is_matrix = array.ndim == 2 and array.size > 0
+    if is_matrix and all_within(array, LARGEST_VALUE):  # there is no NaN either
         return array
     wrong = np.abs(array) > LARGEST_VALUE
     if missing not in ("interpolate", "mask"):

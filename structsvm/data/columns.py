@@ -42,10 +42,7 @@ def warn_about_constant_features(
 
 
 def column_values(X: Floats) -> Floats:
-    """The least and the largest value of each column, and two others, (4, P); NaN where is none.
-
-    The first of those two is NaN where any value is.
-    """
+    """The least, largest, first (NaN if any is) and middle value of each column, (4, P)."""
     seen = np.array([np.fmin.reduce(X), np.fmax.reduce(X), X[0], X[len(X) // 2]])
     seen[2, np.isnan(X).any(axis=0)] = np.nan
     return seen

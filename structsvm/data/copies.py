@@ -68,9 +68,8 @@ def _near(items: Sequence[Any], places: Ints) -> list[tuple[int, int]]:
         for a, b in cKDTree(marks).query_pairs(radius):
             X = items[alike[a]]
             Y = items[alike[b]]
-            apart = np.abs(X - Y) > NEAR_ROWS * np.nanstd(
-                X, axis=0
-            )  # False where values are missing
+            near = NEAR_ROWS * np.nanstd(X, axis=0)
+            apart = np.abs(X - Y) > near  # False where values are missing
             if not apart.any() and (np.isnan(X) == np.isnan(Y)).all():
                 pairs.append((int(places[alike[a]]), int(places[alike[b]])))
     return pairs

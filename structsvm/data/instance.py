@@ -340,10 +340,7 @@ class Instance:
         return self.at(rows), truth
 
     def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> "Instance":
-        """Return the same items, or some of them, with other features, (T, P').
-
-        ``made`` are their names where a stage of features has made them of those measured.
-        """
+        """The same items with other features, (T, P'), called ``made`` where a stage made them."""
         side = self.side
         if made is not None and hasattr(side, "with_features"):
             side = side.with_features(X, made)

@@ -203,10 +203,7 @@ def warn_about_order(moved: Sequence[str]) -> None:
 
 
 def without_counting(instances: Sequence[Any], features: Sequence[Any] | None) -> Sequence[Any]:
-    """Frames and recordings without columns that only count rows or tell the time, with a warning.
-
-    Where the features are known, nothing but other columns is left out.
-    """
+    """Frames and recordings without columns that only count rows or tell the time."""
     names = [names_of(x) for x in instances]
     for own in names:
         if own is not None:

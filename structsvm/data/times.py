@@ -97,10 +97,7 @@ class TimeAxis:
         return len(self.values)
 
     def text(self, sample: int) -> str:
-        """The time of a sample as it was written; the end of the recording is its last sample's.
-
-        Where samples last, it is the end of the last one.
-        """
+        """The time of a sample as it was written, or the end of the recording."""
         at = min(sample, len(self) - 1)
         if self.written is not None:
             return self.written[at]
@@ -143,10 +140,7 @@ class TimeAxis:
         return int(np.searchsorted(where, at, side="left"))
 
     def is_beyond(self, moment: Any) -> bool:
-        """Whether a moment is more than two steps before the first sample or after the last.
-
-        It is not where the step is not known, and neither is the end of time.
-        """
+        """Whether a moment is more than two steps before the first sample or after the last."""
         at = self.value(moment)
         steps = 2 * max(self.usual_step, self.lasting)
         if not steps or at in (-np.inf, np.inf):
@@ -238,10 +232,7 @@ class TimeAxis:
 
     @property
     def edges(self) -> NDArray[Any]:
-        """Where samples meet, halfway between their times, and both ends, (T + 1,).
-
-        Samples that last meet where they begin.
-        """
+        """Where samples meet: halfway between times, or where they begin if they last; (T + 1,)."""
         if self.lasting:
             return np.append(self.values, self.values[-1] + self.span(self.lasting))
         values = self.values if self.holds_dates else self.values.astype(np.float64)

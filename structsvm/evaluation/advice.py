@@ -90,10 +90,7 @@ class Ranking:
         return replace(self, losses=losses, accuracies=named)
 
     def sentence(self, words: Words, measure: str, learned: str) -> str:
-        """Which method to use, and why, where losses are called by ``measure``.
-
-        ``learned`` is what the method is called that the others are compared with.
-        """
+        """Which method to use, and why; the one compared with the others is called ``learned``."""
 
         def called(name: str) -> str:
             return learned if name == LEARNED else baseline_in_words(name)

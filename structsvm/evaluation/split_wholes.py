@@ -110,9 +110,7 @@ class Split:
         return own
 
     def held_out_by(self, learner: Any) -> Iterator[tuple[Any, Instance, Known, int]]:
-        """What is learned without each fold, and each instance that this holds out, as it sees it,
-        with what is known of it and its unit.
-        """
+        """What is learned without each fold, and what it holds out: instances, labels, units."""
         for k in stage("folds", range(len(self))):
             own = self.learned_without(k, learner)
             test = self.test_set(k)

@@ -110,10 +110,7 @@ class FeatureGraph:
         return T * (T - 1) // 2 if self.edges is None else int(self.edges.shape[1])
 
     def with_features(self, X: Floats, names: Sequence[str]) -> "FeatureGraph":
-        """Return the same graph with features (T, P') that were made of its own.
-
-        Those with the name of one of its own are as spatial as that, others are not spatial.
-        """
+        """The same graph with features (T, P') that were made of its own."""
         own = dict(zip(self.features, self.spatial.tolist(), strict=True))
         spatial = np.array([own.get(name, False) for name in names])
         made = np.array([name not in own for name in names])

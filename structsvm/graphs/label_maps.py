@@ -78,10 +78,7 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
 
 
 def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int64]:
-    """The values of a label map, (H, W): one colour is one label, in every image.
-
-    Pixels that cannot be seen have the label :data:`UNSEEN`.
-    """
+    """The values of a label map, (H, W): one colour is one label, in every image."""
     values, doubt = read_label_map(picture, max_pixels)
     if doubt:
         warn(doubt)
@@ -91,11 +88,7 @@ def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int6
 def read_label_map(
     picture: Any, max_pixels: int | None = None, missing: Sequence[str] = ()
 ) -> tuple[NDArray[np.int64], str]:
-    """A label map as :func:`label_map_of`, and what is doubtful about its values, if anything is.
-
-    Pixels of the values ``missing``, numbers, colours such as "#e0e0c0" or places in a palette, are
-    -1.
-    """
+    """A label map, -1 where a value is ``missing``, and what is doubtful about it, if anything."""
     name = _check_kind(picture, MASK_KINDS)
     left_out = [_as_value(one) for one in missing]
     if name.lower().endswith(".npy"):
@@ -162,10 +155,7 @@ def levelled(y: Any, name: str) -> Any:
 
 
 def _with_hard_edges(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """A label map in which the values of soft edges, (H, W), are those of the nearest levels.
-
-    These are at least two rare values, most of which lie between a darker and a brighter one.
-    """
+    """A label map, (H, W), in which rare values between two others are the nearest of them."""
     kinds, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
     rare = (sizes < RARE * values.size) & (kinds >= 0)  # -1 is no level
     if rare.sum() < 2 or 2 * rare.sum() < kinds.size or not 2 <= (~rare).sum() <= MOST_LABELS:

@@ -218,9 +218,8 @@ def node_codes(y: Any, graph: Any) -> Any:
             warn(f"{told}: its label is left out")
     values = _values(y, graph)
     is_labelled = ~unlabelled(values)
-    if (
-        is_labelled.all() or missing_labels(values).any()
-    ):  # of which the former are read as full labels
+    # Labels without gaps are read as full ones.
+    if is_labelled.all() or missing_labels(values).any():
         return y
     counts, kinds, pixels = _counted(values, is_labelled, graph)
     if not kinds.size:
@@ -320,10 +319,7 @@ def _values(y: Any, graph: Any) -> NDArray[Any]:
 def _counted(
     values: NDArray[Any], is_labelled: Bools, graph: Any
 ) -> tuple[Ints, NDArray[Any], Ints | None]:
-    """Count the pixels of each node with each label, (T, K); return labels, also of pixels.
-
-    The latter are the numbers of labels, (H W,), -1 where one is not known; None without an image.
-    """
+    """The pixels of each node with each label, (T, K); the labels, and those of pixels."""
     T = graph.n_samples
     regions = graph.regions
     places = np.arange(T) if regions is None or values.shape == (T,) else regions

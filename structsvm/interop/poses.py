@@ -107,9 +107,8 @@ def _features(points: Floats, at: Floats, keypoints: Sequence[str]) -> dict[str,
     for k in range(1, len(keypoints) - 1):
         one, other = (_unit(points[:, j] - points[:, k]) for j in (k - 1, k + 1))
         sides = (np.linalg.norm(part, axis=1) for part in (one - other, one + other))
-        columns[f"angle at {keypoints[k]}"] = 2 * np.arctan2(
-            *sides
-        )  # exact where they are parallel
+        # exact where they are parallel
+        columns[f"angle at {keypoints[k]}"] = 2 * np.arctan2(*sides)
     if len(keypoints) > 1:
         along = np.gradient(_unit(points[:, -1] - points[:, 0]), at, axis=0)
         columns["turning"] = np.linalg.norm(along, axis=1)

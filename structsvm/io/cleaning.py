@@ -34,10 +34,7 @@ def cleaned(
     ask: bool = True,
     steps: Mapping[str, Sequence[float]] | None = None,
 ) -> list[Recording]:
-    """Return recordings with states, equal features and no columns that count, to learn from.
-
-    ``steps`` are those between the samples that a model has learned from.
-    """
+    """Recordings with states, equal features and no columns that count, to learn from."""
     shared = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
     if not (options.wanted or options.features):
         shared = list(without_counting(shared, None))
@@ -177,9 +174,7 @@ def _from_marks(recording: Recording) -> Recording:
 
 
 SHORTER_PART = 0.1  # part of the segments that may be shorter than a usual one
-MANY_SAMPLES = (
-    200  # samples of the shortest usual segment from which on there are more than learning needs
-)
+MANY_SAMPLES = 200  # of the shortest usual segment, beyond which learning needs fewer
 WINDOWS_OF_A_SEGMENT = 25  # windows of the shortest usual segment
 
 

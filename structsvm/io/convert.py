@@ -59,10 +59,7 @@ def _line(path: Path) -> str | None:
 
 
 def _line_of_scores(path: Path) -> str | None:
-    """The line for predictions as JABS stores them, each animal a table of its own.
-
-    Each behaviour has the class of each animal at each frame, and how probable that class is.
-    """
+    """The line for predictions as JABS stores them, each animal a table of its own."""
     h5py = import_module("h5py")  # where it is not installed, no line is given
     with h5py.File(path) as file:
         behaviours = [name for name, of in file["predictions"].items() if "probabilities" in of]

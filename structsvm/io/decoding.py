@@ -13,10 +13,7 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """First bytes of text in some encodings."""
-WIDE_ENCODINGS = (
-    "utf-16-le",
-    "utf-16-be",
-)  # encodings in which every letter of English holds a zero
+WIDE_ENCODINGS = ("utf-16-le", "utf-16-be")  # in which every letter of English holds a zero
 ASCII_PART = 0.5  # part of a text that is ASCII, if it was decoded rightly from bytes with zeros
 PADDING = re.compile(r"^\0+|\0+$", re.MULTILINE)
 """Zeros at the ends of lines, where the power was lost before they were written."""

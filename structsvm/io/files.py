@@ -100,10 +100,7 @@ def require_readers(files: Iterable[Path]) -> None:
 def read_files(
     files: Mapping[Path, str], options: FileOptions, end: float = math.inf, fewest: int = 1
 ) -> tuple[list[Recording], list[Path]]:
-    """Read the recordings of files; of some, and so many at least, if there is an ``end``.
-
-    The second value is the files that were read.
-    """
+    """Read files, or so many and those there is time for before an ``end``; and which were read."""
     read: dict[int, list[Recording]] = {}
     for i, (path, name) in in_time("files", [*files.items()], end, fewest):
         try:

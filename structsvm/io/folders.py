@@ -27,12 +27,7 @@ from structsvm.support.values import is_number_text, some_of
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
-TABLE_KINDS = (
-    ".npz",
-    ".parquet",
-    *TEXT_KINDS,
-    *EXCEL,
-)  # kinds that are read; texts may be compressed
+TABLE_KINDS = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # texts may be compressed
 RECORDING_KINDS = (*TABLE_KINDS, *MEDIA)
 """Kinds of files; sound and films of a folder are read if it holds no tables."""
 PROSE = ".txt"
@@ -48,10 +43,7 @@ was read, if there was no time for all."""
 def find_recordings(
     paths: Paths, *, labels: str | PathLike[str] | None = None
 ) -> tuple[dict[Path, str], list[Path]]:
-    """List the files that :func:`read_recordings` reads, with names, and those that it skips.
-
-    Names are paths below the folder that was given, or that all have in common, without suffix.
-    """
+    """The files that :func:`read_recordings` reads, with their names, and those it skips."""
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
@@ -110,10 +102,7 @@ def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
 
 
 def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], list[Path]]:
-    """Return the recordings of a folder and its subfolders, by name, and what else is there.
-
-    Labels are ``apart``, or in files of their ``own`` name, or pattern, in several folders.
-    """
+    """The recordings of a folder and its subfolders, by name, and what else is there."""
     files = [
         path
         for path in _below(folder)

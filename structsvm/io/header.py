@@ -7,34 +7,14 @@ from itertools import pairwise, product, starmap, takewhile
 from structsvm.support.values import is_number_text
 
 MISSING_WORDS = {
-    *(
-        "",
-        "-",
-        "--",
-        "---",
-        "\u2013",
-        "\u2014",
-        "\u2212",
-        "?",
-        ".",
-        "*",
-        "na",
-        "n.a.",
-        "n/a",
-        "nan",
-        "nd",
-        "n.d.",
-        "none",
-    ),
+    *("", "-", "--", "---", "\u2013", "\u2014", "\u2212", "?", ".", "*"),
+    *("na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
     *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }
 """Words that stand for a missing value in a column of numbers, in lower case."""
-ROWS_OF_UNITS = (
-    1,
-    2,
-    3,
-)  # rows below the first of a header: of units, and of whatever columns have
+ROWS_OF_UNITS = (1, 2, 3)
+"""Rows below the first of a header, of units and of whatever columns have."""
 ROW_NUMBERS = "Unnamed: 0"  # what pandas calls the column of row numbers that it writes itself
 COUNTING_STEPS = 1.01  # the largest step, in smallest ones, between numbers that count columns
 

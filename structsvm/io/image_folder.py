@@ -199,10 +199,7 @@ def _needed_map_of(path: Path, masks: Path | None) -> Path:
 def refuse_without_parts(
     asked: Sequence[tuple[Path, Path | None]], missing: Sequence[str], may_be_one: bool
 ) -> None:
-    """Refuse images without label maps or, unless there ``may_be_one``, of one label each.
-
-    No image is read for it, and no more label maps than up to the first of several labels.
-    """
+    """Refuse images without label maps or of one label each, reading no more maps than it takes."""
     maps = [_needed_map_of(path, masks) for path, masks in asked]
     for one in maps if not may_be_one else ():
         labels, _ = read_label_map(one, None, missing)

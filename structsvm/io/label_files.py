@@ -112,10 +112,7 @@ PRAAT = re.compile(r'"((?:[^"]|"")*)"|(?<![\w\[.])(-?\d+(?:\.\d+)?(?:[eE][-+]?\d
 def read_rows(
     file: LabelFile, kinds: Iterable[str] = WHOSE, alone: bool = True
 ) -> dict[str, tuple[list[Interval], set[str]]]:
-    """Read what a file says about each recording, and the labels that were looked for in it.
-
-    ``alone`` it has to know who is asked for, of these kinds.
-    """
+    """What a file says about each recording, and the labels that were looked for in it."""
     own_name = printable(file.path.stem)
     name = "table"
     with about(file.path):

@@ -21,10 +21,7 @@ from structsvm.io.sniff import COMMA_NUMBER
 
 START, STOP, STRETCH, UNTIL_NEXT = "start", "stop", "stretch", "until the next"
 """What a row says of its label. A point is a stretch that ends where it starts."""
-LONG_UNITS = {
-    "milliseconds": 1e-3,
-    "minutes": 60.0,
-}  # units in seconds, of which the others are one
+LONG_UNITS = {"milliseconds": 1e-3, "minutes": 60.0}  # in seconds, which the others are
 DATE = re.compile(
     r"\d+[-/.]\d+[-/.]\d+[^,;\t]*([.,]\d+)?|\d+:\d\d(:\d\d)?([.,]\d+)?(\s*[ap]\.?m\.?)?",
     re.IGNORECASE,

@@ -226,10 +226,7 @@ def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> 
 
 
 class _Sound:
-    """Features of each step of sound; gaps between time stamps are silence.
-
-    Of steps that hold few spectra, what is around them is described as well.
-    """
+    """Features of each step of sound; gaps between time stamps are silence."""
 
     def __init__(self, av: Any, step: float) -> None:
         self.rows: list[Floats] = []

@@ -139,10 +139,7 @@ def holds_table(path: Path) -> bool:
 
 
 def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tuple[str, TextFormat]:
-    """Read a text, with blank lines for what is no row, and find its format.
-
-    The text of a sheet has been read, with commas between columns.
-    """
+    """Read a text, or that of a sheet, with blank lines for what is no row, and find its format."""
     if sheet is None:
         text, encoding = decoded(_content(path, options.max_bytes), options.encoding, path)
     else:
@@ -225,10 +222,7 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
 
 
 def _without_closing_marks(lines: list[str]) -> list[str]:
-    """Leave out a mark that ends the lines of a text, but for those of a title, and separates none.
-
-    A header may lack it.
-    """
+    """Leave out a mark that ends nearly all lines, but perhaps the header, and separates none."""
     head = [line.rstrip() for line in islice(filter(str.strip, lines), ROWS_LOOKED_AT)]
     for mark in CLOSING:
         closed = sum(line.endswith(mark) and line.count(mark) == 1 for line in head)
@@ -252,11 +246,7 @@ def _beginning(text: str) -> str:
 
 
 def separator_in(text: str, options: FileOptions) -> str:
-    """Return the separator that was named, or gives most columns, with a header and of numbers.
-
-    One that leaves numbers together that another one parts is none, however many columns it gives:
-    it is the decimal mark.
-    """
+    """The separator named, or that of most columns of numbers, none of which another one parts."""
     if options.separator is not None:
         return options.separator
     lines = _beginning(text).splitlines()[1:ROWS_LOOKED_AT]

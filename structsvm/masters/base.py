@@ -146,10 +146,7 @@ class WorkingSet:
         return n - len(self)
 
     def trim(self, capacity: int) -> int:
-        """Drop cuts until ``capacity`` are left, the idle and the old first; how many.
-
-        The active ones of a group are merged into their average, a lower bound as they are.
-        """
+        """Drop idle and old cuts until ``capacity`` are left; how many."""
         n = len(self)
         if n <= capacity:
             return 0

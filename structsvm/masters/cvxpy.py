@@ -205,10 +205,7 @@ def solve_by(problem: "cp.Problem", solver: str | None, options: Mapping[str, An
 
 
 def solve_in_units(problem: "cp.Problem", room: float = 0.0) -> bool:
-    """Solve by Clarabel with all numbers in units of the data; whether there is a solution.
-
-    With ``room`` to all inequalities, in these units.
-    """
+    """Solve by Clarabel in units of the data; whether there is a solution."""
     import cvxpy as cp
 
     try:

@@ -58,11 +58,7 @@ def _weigh(R: Floats, x: Floats, v: Floats) -> None:
 def _step(
     R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, v: Floats, inside: Mask
 ) -> Floats:
-    """Newton's step on the support: the solution of ``D D^T step = gradient``.
-
-    Of each group of the support the row with the largest ``x`` leads, from which the m others are
-    differences.
-    """
+    """Newton's step on the support, differences from the row of largest ``x`` in each group."""
     leads = np.arange(n_groups)
     rest = np.empty(x.size, np.int64)
     for i in range(x.size):

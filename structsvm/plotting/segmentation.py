@@ -262,10 +262,7 @@ def _draw_strip(
 
 
 def _draw_sure(ax: "Axes", lane: int, changes: Sequence[Mapping[str, Any]], edges: Floats) -> None:
-    """Draw a bar at each change, as high as it is sure, and the number where there is room.
-
-    A rate is drawn as it is, and of margins 1 half as high as the highest.
-    """
+    """Draw a bar at each change, as high as it is sure, and the number where there is room."""
     foot = lane + LANE / 2
     ink = style.text_color()
     before = -np.inf

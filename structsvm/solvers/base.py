@@ -59,10 +59,7 @@ class Solver(ABC):
 
     @abstractmethod
     def steps(self, run: AnyRun) -> Iterator[Step]:
-        """Iterate, and yield a step after each iteration, until there is nothing more to gain.
-
-        The loop asks for no further step when the run is over for another reason.
-        """
+        """Yield a step after each iteration, until there is nothing more to gain."""
 
     def solve(
         self,

@@ -31,24 +31,13 @@ NOTICEABLE = 1e-9
 """Of the size of what losses are sums of: a null weight that loses less leaves nothing to gain but
 rounding, and gaps are relative to this much."""
 
-KINDS_OF_ENTRY = (
-    int,
-    float,
-    int,
-    float,
-    float,
-    float,
-    int,
-    str,
-)  # of what an entry of the history holds
+KINDS_OF_ENTRY = (int, float, int, float, float, float, int, str)
+"""Types of what an entry of the history holds."""
 STORED_BOUNDS = ("null", "at_null", "lower", "upper", "certified_upper")
 
 
 class Certificate:
-    """Bounds of ``min F`` that only ever improve, the weight that attains the upper one, history.
-
-    ``floor`` is what ``F`` cannot be below, whatever the labels.
-    """
+    """Bounds of ``min F`` that only ever improve, and the weight of the upper one."""
 
     def __init__(self, floor: float) -> None:
         self.null = self.at_null = np.inf

@@ -148,11 +148,7 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
 
 
 def _canonical(objective: Any, constraints: list[Any]) -> list[Any]:
-    """The arrays that a solver would be given.
-
-    A callable may read anything: a global, a file, a parameter of cvxpy. Its code does not tell
-    whether it stands for the problem that it stood for before; the problem that it makes does.
-    """
+    """The arrays that a solver would be given: code does not tell what problem it makes."""
     import cvxpy as cp
 
     try:

@@ -115,10 +115,7 @@ class CuttingPlane(Solver):
         refuse_unless(fits, "max_cuts", wanted, self.max_cuts)
 
     def steps(self, run: AnyRun) -> Iterator[Step]:
-        """Solve the master and ask every oracle once, in each step.
-
-        Again without damping, then precisely, if nothing was gained.
-        """
+        """Solve the master and ask every oracle once, in each step."""
         assert isinstance(run, CutRun)
         groups = run.groups(self.slack)
         cuts = run.working_set(groups)
@@ -173,10 +170,7 @@ class CuttingPlane(Solver):
             yield Step("; ".join(labels), len(cuts), stalled=stalled, state=state)
 
     def _attempts(self, run: CutRun, damping: float) -> list[tuple[float, float]]:
-        """Accuracies of the master and dampings, tried in turn until something is gained.
-
-        No damping without a center to stay near, nor where the master's weight no longer jumps.
-        """
+        """Accuracies of the master and dampings, tried in turn until something is gained."""
         gap = run.certificate.gap
         entries = run.certificate.entries
         halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap

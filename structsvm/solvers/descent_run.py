@@ -21,11 +21,7 @@ LEAST_SECONDS = 1e-9
 
 
 class Descent(AnyRun):
-    """The minimisation of a composite risk.
-
-    Evaluations are kept, and written to a checkpoint: a run that goes on from one takes the same
-    steps again without evaluating anything twice, so that it ends in the same weight.
-    """
+    """The minimisation of a composite risk, which evaluates nothing twice, even resumed."""
 
     def __init__(self, risk: CompositeRisk, stopping: Stopping) -> None:
         self.risk = risk

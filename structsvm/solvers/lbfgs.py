@@ -52,10 +52,7 @@ class Trial(NamedTuple):
 
 
 def descend(evaluate: Evaluate, x: Floats) -> Iterator[Iterate]:
-    """The start, and one point after another of lower value, until no step finds one.
-
-    Nocedal and Wright, Numerical Optimization, algorithm 7.5.
-    """
+    """Points of ever lower value from the start on (Nocedal and Wright, algorithm 7.5)."""
     pairs: deque[Pair] = deque(maxlen=MEMORY)
     now = Iterate(x, *evaluate(x))
     yield now
@@ -136,10 +133,7 @@ def _between(low: Trial, high: Trial) -> float:
 
 
 def _cubic_minimum(a: Trial, b: Trial) -> float | None:
-    """Where the cubic with these values and slopes has its minimum, if it has one.
-
-    Nocedal and Wright, equation 3.59.
-    """
+    """Where a cubic has its minimum, if it has one (Nocedal and Wright, 3.59)."""
     if not np.isfinite([b.value, b.slope]).all():
         return None
     width = b.length - a.length

@@ -247,10 +247,7 @@ def blocks_of(risk: RegularizedRisk, keeps_labellings: bool = True) -> list[Bloc
 
 
 def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes | None]:
-    """Separate all instances of some blocks of a risk: planes of each block, one for each group.
-
-    None of a block for which there was no time.
-    """
+    """Planes of each block of a risk, one for each group; none for which time ran out."""
     w, groups, deadline = question
     (first, *_) = blocks
     w = read_only(w)

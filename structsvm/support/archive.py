@@ -27,11 +27,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def npz(arrays: Mapping[str, Any], *, compressed: bool = False) -> bytes:
-    """The content of an ``.npz`` file that holds these arrays and no pickle.
-
-    ``numpy.savez`` promises no such thing: older versions take ``allow_pickle=False`` for one more
-    array.
-    """
+    """The content of an ``.npz`` file without any pickle, which not every numpy.savez promises."""
     buffer = io.BytesIO()
     how = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(buffer, "w", how) as file:

@@ -106,11 +106,7 @@ def sums(stack: Stack) -> tuple[Floats, Floats]:
 
 
 def values(Xs: Sequence[Floats]) -> Floats:
-    """The least, the largest, the first and the middle value of each column, (N, 4, P).
-
-    Values that are missing, NaN, are neither least nor largest, unless there is no other; the first
-    is NaN where any value is.
-    """
+    """The least, largest, first (NaN if any is) and middle value of each column, (N, 4, P)."""
     extremes = np.empty((len(Xs), 4, Xs[0].shape[1]))
     with Interrupts():
         for X, of_one in zip(Xs, extremes, strict=True):

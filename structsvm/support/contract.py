@@ -48,10 +48,7 @@ def _kept(name: str, method: Any, promise: tuple[Any, str]) -> Any:
 
 
 def checked_by(check: Callable[..., tuple[Any, ...]]) -> Callable[[Method], Method]:
-    """Mark a method that is called, whichever class defines it, with what ``check`` returns.
-
-    ``check`` takes the same arguments and raises where they cannot be used.
-    """
+    """Mark a method whose arguments are looked at first, whichever class defines it."""
 
     def mark(method: Method) -> Method:
         return cast(Method, _checked_first(method, check))

@@ -79,10 +79,7 @@ class Interrupts:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """A part of the block that a signal may interrupt, also one that came before.
-
-        What a library has made of a KeyboardInterrupt there becomes one again.
-        """
+        """A part of the block that a signal may interrupt, also one that came before."""
         self._raised, self._released = False, True
         try:
             if self.taken():
@@ -97,11 +94,7 @@ class Interrupts:
 
 
 class Alarm:
-    """Interrupts a ``with`` block of the main thread, as Ctrl-C does, after so many seconds.
-
-    It rings again until the block has ended, which may go on with what must end in order. In other
-    threads it is silent.
-    """
+    """Interrupts a block of the main thread, as Ctrl-C does, after so many seconds."""
 
     has_rung = _is_armed = _is_ours = False
     _previous: Any = None

@@ -36,11 +36,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Let a function know of all progress in this block, as whoever watched before, and of none
-    after it.
-
-    An error may leave a :func:`stage` behind that ends, and tells, when its memory is freed.
-    """
+    """Let a function, too, know of all progress in this block."""
     outer = _watcher.get()
     ended = False
 
@@ -99,19 +95,14 @@ def tell(words: str, part: float) -> None:
 
 
 def stage(words: str, items: Sequence[T]) -> Iterator[T]:
-    """The items one after another, all taking about as long.
-
-    What is told while one of them is worked on counts as a part of its share.
-    """
+    """The items one after another, each an equal share of the progress."""
     for i, item in enumerate(items):
         with share(words, i / len(items), (i + 1) / len(items)):
             yield item
 
 
 def in_time(words: str, items: Sequence[T], end: float, fewest: int) -> Iterator[tuple[int, T]]:
-    """The items with their places: all in order or, if there is an ``end``, the first and others
-    for which there is time, drawn at random, and no fewer than so many.
-    """
+    """The items with their places: all in order, or the first and random ones until ``end``."""
     order = list(range(len(items)))
     if end < math.inf:
         others = order[1:]
