@@ -28,7 +28,6 @@ from structsvm.support.contract import culprit
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 HINT = "--verbose shows the traceback"
-
 logger = logging.getLogger("structsvm")
 
 

@@ -19,7 +19,6 @@ from structsvm.support.values import counted, is_number_text, some_of
 
 AT_ONCE = 2**16
 """Bytes that are read at most before they are looked at; fewer, if no more are there."""
-
 TITLES = "place,seen,state,margin,is"
 
 

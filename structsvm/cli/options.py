@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 from structsvm.errors import printable
 
 FIGURES = (".png", ".pdf", ".svg", ".jpg")
-
 OF_MODELS = ("weights", "metric", "spectrum", "gap")
 
 CONTEXT = {
@@ -125,11 +124,8 @@ def rows(text: str) -> tuple[int, int]:
 
 
 positive = read_as("an integer >= 1", whole)
-
 counted = read_as("an integer >= 1 or 'true'", lambda text: text if text == "true" else whole(text))
-
 strength = read_as("a number > 0 or 'cv'", lambda text: text if text == "cv" else float(text))
-
 pair = read_as("two numbers of rows such as 3,7", rows)
 
 
@@ -151,9 +147,7 @@ def flag(text: str) -> dict[str, Any]:
 
 
 FILE = {"type": Path}
-
 REPEATED = {"action": "append"}
-
 ROWS = value("I,J", "two rows, counted from 0, in the same cluster", type=pair, **REPEATED)
 
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -28,7 +28,6 @@ NO_GROUPS = "--groups is for several files: a single table has one name"
 ONE_CLASS_ONLY = (
     "All that was learned from is of one {0}, and what was held out {1}: others may differ."
 )
-
 SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
 AT_ONCE, A_SECOND = 15_000, 667
 """Samples that the first answer is learned from at most, and for each second that choosing has."""
@@ -44,7 +43,6 @@ JUDGED_BY, FEWEST_JUDGED = 0.5, MIN_UNITS
 """What is judged by at most, in units of what is learned from, and recordings at least."""
 TOO_LONG = 4
 """Recordings that are longer in all, in units of what is judged by at most, are judged in part."""
-
 TINY = np.finfo(np.float64).tiny
 COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
 FEW_ROWS = 20  # of each cluster, which are left in any case

@@ -26,25 +26,16 @@ from structsvm.solvers.certificate import Stopping
 from structsvm.support.values import meant
 
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
-
 COLUMNS = ("label_column", "time_column", "recording_column")
-
 OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians", "wanted")
 """Parameters of reading that commands give themselves."""
-
 OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from files of their own
-
 OF_IMAGES = ("labels", "missing_labels")  # parameters of reading that images have
-
 FILE_OPTIONS = [one.name for one in fields(FileOptions)]
-
 FILE_PARAMETERS = [*(name for name in FILE_OPTIONS if name not in OF_COMMANDS), *OF_LABELS, "lazy"]
 """Parameters of reading that can be typed."""
-
 ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
 """Parameters that hold for the files of one command, and are not remembered."""
-
-
 Settings = Sequence[tuple[str, str, str]]
 """The group, the name and the value of each ``--set``; the group of the learner is ""."""
 

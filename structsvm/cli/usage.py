@@ -28,17 +28,12 @@ exit status: 0 done, 1 an error that the message explains, 2 wrong usage, 130 in
 """
 
 FILES = "--labels --set"
-
 FILES_TO_LEARN_FROM = (
     "--label-column --labels --time-column --recording-column --ignore --missing --set"
 )
-
 FILES_OF_LABELS = FILES_TO_LEARN_FROM.replace("--labels ", "")
-
 OF_ALL = "--json --quiet --verbose"
-
 OF_LEARNING = ("", "problem", "solver", "features", "files")
-
 FIGURE = f"figure to write: {', '.join(FIGURES)}"
 
 

@@ -87,7 +87,6 @@ def refuse_other_shape(
 
 MISSING = ("error", "interpolate", "mask")
 """Treatments of values that are missing."""
-
 TRANSPOSED = (
     "rows are samples here, and columns are features (of aeon's (n, channels, time), "
     "np.swapaxes(X, 1, 2))"

@@ -112,7 +112,6 @@ _kept: weakref.WeakKeyDictionary[Deferred, Floats] = weakref.WeakKeyDictionary()
 _last = threading.local()
 """The last array that each thread has read without room for it."""
 _lock = threading.Lock()
-
 Data = Floats | Deferred
 """An array (T, P), in memory or not."""
 Made = TypeVar("Made")

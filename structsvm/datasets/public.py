@@ -24,11 +24,9 @@ MIRROR_VARIABLE = "STRUCTSVM_DATA_MIRROR"
 GITHUB = "https://raw.githubusercontent.com"
 REGISTRY = Path(__file__).parent / "registry"
 TIMEOUT = 30.0  # seconds that a server may stay silent
-
 Home = str | PathLike[str] | None
 Fetch = Callable[[str], Path]
 """Files of public repositories, which are downloaded if they are not on this machine."""
-
 logger = logging.getLogger("structsvm")
 
 

@@ -54,10 +54,8 @@ class Examined:
 
 
 WIDTH = 80  # of a table of findings
-
 Found = Iterator[Said]
 """What a check finds: what it is, what to do, and the values behind the sentence."""
-
 __all__ = ["Diagnosis", "Finding"]
 
 

@@ -17,13 +17,9 @@ from structsvm.partitions.equivalence import runs_of
 from structsvm.support.values import Floats, counted, some_of
 
 DOMINATES = 0.5  # a share of the squared distances, of one feature out of several,
-
 TIMES = 10.0  # and how much larger it is than that of the median feature
-
 SPIKY = 0.5  # a share of the variance of a feature that is due to its few largest values,
-
 FEW_OF_VALUES = 5e-3  # and how many of the values are few
-
 SAME_CORRELATION = 1 - 1e-4  # a correlation from which on two features say the same
 
 
@@ -118,7 +114,6 @@ def copied_features(examined: Examined) -> Found:
 
 
 SHARED_ITEMS = 8  # consecutive items that two instances must share to have a stretch in common
-
 SHARED_PART = 0.1  # a part of the shorter instance from which on an overlap is one
 
 
@@ -211,11 +206,8 @@ def _shared_stretches(examined: Examined) -> dict[tuple[int, int], float]:
 
 
 ROTATIONS = 39  # labels at other places, to compare the labelled places with
-
 BY_CHANCE = 0.05  # a share of these that do as well from which on labels explain nothing
-
 FEWEST_TO_EXCHANGE = 4  # different labellings that can be exchanged often enough to compare with
-
 FINE = 100  # samples to which recordings are scaled to see whether their labels differ
 
 

@@ -14,7 +14,6 @@ from structsvm.model_selection import MetricLearnerCV
 from structsvm.status import Status
 
 OPEN = 0.05  # a certified gap that is worth a word, as a share of the best possible gain
-
 OF_STOPPING = " of the solver's Stopping"
 
 WAYS_OUT = {

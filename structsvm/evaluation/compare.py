@@ -22,7 +22,6 @@ from structsvm.support.tables import ShortTable
 from structsvm.support.values import finite, refuse_below, shown
 
 __all__ = ["DEFAULT_SOLVERS", "SolverComparison", "compare_on", "compare_solvers", "solver_named"]
-
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 DEFAULT_DESCENTS = ("quasi-newton", "cccp")
 """Solvers of objectives that are not convex."""

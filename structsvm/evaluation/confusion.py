@@ -17,8 +17,6 @@ from structsvm.support.tables import ShortTable
 from structsvm.support.values import Floats, Ints, refuse_unlisted, some_of
 
 __all__ = ["Confusion"]
-
-
 Names = NDArray[Any]
 
 

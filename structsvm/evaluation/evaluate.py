@@ -45,9 +45,7 @@ from structsvm.support.values import refuse_unlisted, some_of
 from structsvm.training_labels import Known, labels_of_each, read_labels
 
 __all__ = ["evaluate"]
-
 Partitions = dict[str, list[EquivalenceMatrix]]
-
 States = dict[str, list[NDArray[Any]]]
 """The names of the items of each instance, by each metric or baseline that names states."""
 

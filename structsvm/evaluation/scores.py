@@ -35,8 +35,6 @@ SECONDS_OF_UNITS = {
 }
 """Units of time in seconds; a month and a year are those of the calendar, on average."""
 NEARLY_A_UNIT = 0.97  # of a unit, which common years and most months do not reach
-
-
 Scores = Mapping[str, float | None]
 """Scores by name, None where one does not apply: the loss, the adjusted Rand index, what verdicts
 go by ("disagreement", 0 is perfect), those of the problem, such as "covering" and "f1", and, where

@@ -17,7 +17,6 @@ from structsvm.support.values import Ints
 
 ROWS_OF_A_CLUSTER = 2  # in each group of rows, on average
 FEWEST_CLUSTERS = 4  # two to learn from and two to find
-
 ATTEMPTS = 100  # to draw folds of clusters that were not drawn before
 
 

@@ -21,20 +21,15 @@ from structsvm.support.values import (
 
 POSITION = (0.28, 0.25)
 """Scale of x and y over the longer side: about their spread over the pixels of an image."""
-
 LAB = (25.0, 12.0, 12.0)
 """Scale of L, a and b: about their spread over the pixels of a photograph."""
-
 MOST_PIXELS = 1_000_000
 """Pixels that superpixels are computed from: larger images are reduced by a whole factor."""
-
 FEWER, PIXELS_OF_ONE = 5, 16
 """A warning names an image with so many times fewer superpixels than were asked for, if it has so
 many pixels for each."""
-
 SMOOTHED_BY = (1.0, 2.0, 4.0, 8.0)
 """Standard deviations in pixels of what a classifier of pixels sees around each."""
-
 GRADIENT, TEXTURE, CENTRED, BORDER = 0.8, 0.7, 0.14, 0.12
 
 

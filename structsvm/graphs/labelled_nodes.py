@@ -24,12 +24,10 @@ from structsvm.support.values import Bools, Floats, Ints
 LOST = 0.6
 """Of the loss of one single part, or of the pixels of a label: nodes that lose more are too coarse.
 On photographs of horses, where they are not what limits a cut, 150 superpixels lose up to half."""
-
 NOTHING_TOGETHER = (
     "every node has its own label, and any metric cuts them correctly: labels say which nodes "
     "belong together"
 )
-
 NOTHING_TO_CUT = (
     "all nodes of each graph have the same label: there is nothing to cut (small objects "
     "need more superpixels: raise n_superpixels of GraphOfImage)"

@@ -19,9 +19,7 @@ from structsvm.support.values import Floats
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last
 is that of the region adjacency graphs of scikit-image."""
-
 SIZE_ATTRIBUTE = "pixel count"
-
 NO_FEATURES = ("label", SIZE_ATTRIBUTE)
 """Attributes that are never features by themselves: labels, and the sizes of superpixels."""
 

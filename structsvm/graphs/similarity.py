@@ -14,16 +14,13 @@ from structsvm.support.values import Floats, Ints
 
 EDGES_AT_ONCE = 2**18
 """Edges whose differences are held at once."""
-
 APPEARANCE = 0.5
 SPATIAL = 1 / 16
 """Where learning starts on images, in their fixed units. Measured: better than the best of a grid,
 which often ends at its edge."""
-
 BESIDE_MADE = 0.1
 """What is left of these beside features that were made, such as scores of regions. Measured: all
 of them drown two scores in ten other features."""
-
 MEAN_EXPONENT = 3.0
 """Where learning starts on other graphs: the mean over their edges of the exponent of W."""
 

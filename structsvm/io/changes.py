@@ -19,7 +19,6 @@ JOIN = (
     "Join the clips of one person, animal or machine, in the order of time, to a table with a "
     "column of labels: a clip that was cut by its label says nothing of when labels change"
 )
-
 ONE_SEGMENT = "every recording is one single segment: "
 
 

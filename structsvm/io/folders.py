@@ -26,7 +26,6 @@ from structsvm.io.sniff import (
 from structsvm.support.values import is_number_text, some_of
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
-
 TABLE_KINDS = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # texts may be compressed
 RECORDING_KINDS = (*TABLE_KINDS, *MEDIA)
 """Kinds of files; sound and films of a folder are read if it holds no tables."""

@@ -25,7 +25,6 @@ from structsvm.support.values import Floats, counted, is_number, refuse_unless, 
 
 Pixels = NDArray[np.uint8]
 Samples = NDArray[np.float32]
-
 PICTURE_SIZE = 64  # pixels on each side of what is described
 GABOR_SCALES = {"coarse": 0.08, "medium": 0.16, "fine": 0.32}  # cycles per pixel
 ANGLES = (0, 45, 90, 135)

@@ -23,7 +23,6 @@ from structsvm.io.spans import stretches
 
 Segment = tuple[int, int, str]
 """The first sample, the one after the last, and the name, "" where it has none."""
-
 NOTHING = "nothing"  # the name of what was looked at, with nothing there
 UNNAMED = "segment {}"  # what stretches without a name are called where none has one
 IS_UNNAMED = re.compile(r"segment \d+|")

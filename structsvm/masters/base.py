@@ -18,20 +18,16 @@ __all__ = [
     *("Cut", "Labelling", "Labellings", "Master", "MasterSolution", "Proximal", "Request"),
     *("NO_SLACK", "WorkingSet", "acceptable", "checked"),
 ]
-
 Labelling = tuple[int, Any, float, float]
 """A labelling of a cut: instance, what is kept of it, its loss, and its share of the cut, which is
 1 unless cuts were merged."""
 Labellings = tuple[Labelling, ...] | None
 """The labellings that a cut is of, but for true ones; None when they are not known."""
-
 CHUNK = 2**26
 """Bytes of slopes that are moved, scaled or summed at a time."""
-
 NO_SLACK = -1
 """The group of rows without a slack, ``intercept + <slope, w> <= 0``: the last of all groups, whose
 values are never below 0."""
-
 ACTIVE = 1e-7
 """Part of the largest multiplier below which one is taken for that of a solver's accuracy."""
 

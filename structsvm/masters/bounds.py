@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 CERTIFIED = "certified"
-
 SHARES = (1.0, 1.0 - 1e-7, 1.0 - 1e-6, 1.0 - 1e-5, 1.0 - 1e-4)
 """Of a plane, tried one after the other until a conic program proves a bound."""
-
 ROUNDING_OF_SUMS = 2.0**-45
 """What a sum may be wrong by, for each unit of the sum of the magnitudes of its terms.
 

@@ -123,27 +123,19 @@ def into_dual_cone(z: Floats, dims: Any) -> Floats:
 
 ROUNDING_OF_RESIDUALS = 2.0**-43
 """A residual below so much of the terms of its column is that of rounding."""
-
 ASSUMED = 2.0**20
 """Units of the data within which a minimiser is looked for in columns of which the program says
 nothing, if their residual is that of rounding."""
-
 PROVED = "to the accuracy of the conic solver"
-
 CONDITIONAL = f"{PROVED}, for points within 2^20 of the units of the data"
-
 MAX_DUAL = 1e50
 """Entries of a dual point, in units, beyond which it proves nothing."""
-
 CLOSE = 1e-10
 """Of the size of the terms, how near to the value of the point a bound is good enough."""
-
 MAX_CORRECTIONS = 4
 """Corrections of a dual point at most; each takes away most of what is left."""
-
 RIDGE = 1e-13
 """Of its diagonal, added to the matrix of a least-squares problem that may be singular."""
-
 FEW_COLUMNS, MOST_COLUMNS = 300, 1500
 """Columns whose least-squares problem is solved by orthogonal factors, and by a dense matrix."""
 

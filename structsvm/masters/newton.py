@@ -35,21 +35,16 @@ from structsvm.weights import Projection, WeightSpace
 REACH = 0.5
 """A Newton step looks at the cuts that have a multiplier, or whose value is within this part of
 their group's duality gap from the largest."""
-
 MAX_STALLED_STEPS = 6
 """Proximal steps that do not halve the gap, in a row, before it is called final."""
-
 COARSE = 1e-4
 """Relative gap down to which the quadratic model is computed in single precision. A model that is
 wrong by 1e-7 loses nothing there; values, gradients and bounds are always in double precision."""
-
 SINGLE, DOUBLE = 1e-6, 1e-14
 """What rounding leaves of a curvature of zero, for each unit of the largest."""
-
 MAX_COMPILED_CUTS = 32
 """Cuts up to which a compiled active-set method is faster than interior points, a step of which
 takes a hundred calls of NumPy."""
-
 INTERIOR = 60
 """Steps of interior points, at most."""
 

@@ -17,7 +17,6 @@ from structsvm.support.compiled import compiled, inner
 from structsvm.support.values import Floats, Ints
 
 Mask = NDArray[np.bool_]
-
 STEPS_PER_ROW = 10
 """Steps at most, for each row."""
 DEPENDENT = 1e-13

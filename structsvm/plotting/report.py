@@ -22,11 +22,7 @@ ASSETS = (
     *("page.html", "page.css"),
     *("draw.js", "traces.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js"),
 )
-
-
 FIELD = re.compile(r"\{\{(\w+)\}\}")
-
-
 DRAG, ARROWS = "Drag over a stretch to zoom in. ", "Arrows up and down move, too. "
 ABOUT_GAPS = (
     "How sure the optimum is",

@@ -29,7 +29,6 @@ DRAWN_SIDE = (120, 320)  # pixels of the longer side of a drawn image, at least 
 FULL = 50  # images up to which they are drawn as large as that
 KNOTS = 600  # times that are kept of a recording that was sampled irregularly
 LEVELS = 999  # values of a trace are 0 to 999, its minimum to its maximum: finer than any screen
-
 States = tuple[dict[Any, int], list[dict[str, Any]], Sequence[NDArray[Any]] | None]
 """Number of each state, its look, and the names of true ones, (T_i,) each, if labels are names."""
 

@@ -12,18 +12,15 @@ if TYPE_CHECKING:
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
 """Okabe and Ito's colours, which colour-blind readers tell apart."""
-
 LEARNED, UNTRAINED = "#0072B2", "#D55E00"
 AT_UNTRAINED: dict[str, Any] = {"color": UNTRAINED, "linewidth": 1.5, "linestyle": (0, (3, 2))}
 """The line at what the untrained metric has."""
 LONGEST_NAME = 40  # letters of a name beside a row
 MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":")
-
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#F0E442")
 """Okabe and Ito's colours but black, neighbours far apart in hue and in lightness."""
 DARK = ("#0072B2",)  # those on which white is read better than black
-
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
 """What tells states apart once the colours are used up, as matplotlib spells it."""
 

@@ -25,15 +25,12 @@ from structsvm.support.progress import is_watched, tell
 from structsvm.support.values import shown
 
 __all__ = ["AnyRun", "CutRun", "Run", "Solver", "Step", "Stopping"]
-
 Callback = Callable[[HistoryEntry], None]
-
 NONE = "no weight that satisfies the constraints was found before"
 UNBOUNDED = (
     "the oracles bound the objective nowhere from above, because the slack of an answer is "
     "infinite: return a finite one, or Quality.HEURISTIC"
 )
-
 logger = logging.getLogger("structsvm")
 
 

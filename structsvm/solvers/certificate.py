@@ -16,21 +16,16 @@ from structsvm.status import History, HistoryEntry, Quality, Solution, Status, r
 from structsvm.support.values import Floats, refuse_below, refuse_unless
 
 __all__ = ["ADMISSIBLE", "KEPT_EXACTLY", "Certificate", "of_relaxed"]
-
 ADMISSIBLE = 1e-6
 """By how much of its size a weight may break further constraints, which conic solvers keep to their
 accuracy only."""
-
 CROSSED = 1e-6
 """How far the bounds of a program may cross, of its scale: both allow for broken constraints."""
-
 KEPT_EXACTLY = 1e-12
 """By how much of its size a weight may break further constraints through rounding alone."""
-
 NOTICEABLE = 1e-9
 """Of the size of what losses are sums of: a null weight that loses less leaves nothing to gain but
 rounding, and gaps are relative to this much."""
-
 KINDS_OF_ENTRY = (int, float, int, float, float, float, int, str)
 """Types of what an entry of the history holds."""
 STORED_BOUNDS = ("null", "at_null", "lower", "upper", "certified_upper")

@@ -16,7 +16,6 @@ from structsvm.status import Solution, Status
 from structsvm.support.values import Floats
 
 __all__ = ["Descent"]
-
 LEAST_SECONDS = 1e-9
 
 

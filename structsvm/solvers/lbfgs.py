@@ -10,27 +10,19 @@ from structsvm.support.values import Floats
 
 MEMORY = 10
 """Steps that the curvature is known from."""
-
 SUFFICIENT_FALL = 1e-3
 """Share of the fall along the gradient that a step must bring about."""
-
 CURVATURE = 0.9
 """Share of the slope that is left after a step, at most."""
-
 MAX_TRIALS = 20
 """Evaluations of a line search."""
-
 MAX_GROWTH = 4.0
 """How often a trial is as long as the one before, at most."""
-
 BORDER = 0.1
 """Share of an interval at each of its ends where no trial is made."""
-
 MACHINE_EPS = float(np.finfo(float).eps)
-
 Evaluate = Callable[[Floats], tuple[float, Floats]]
 """The value of a function at a point, and its gradient."""
-
 Pair = tuple[Floats, Floats]
 """A step, and by how much the gradient changed."""
 

@@ -36,7 +36,6 @@ from structsvm.support.values import Floats, Ints, read_only, shown
 from structsvm.weights import WeightSpace
 
 __all__ = ["AnyRun", "CutRun", "Run"]
-
 INSIDE = 1e-8
 """By how much of its norm a weight may be outside of its cone, through rounding."""
 
@@ -162,7 +161,6 @@ class CutRun(AnyRun, ABC):
 
 TOO_POOR = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
-
 BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
 

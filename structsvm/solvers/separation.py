@@ -22,19 +22,11 @@ from structsvm.support.values import Floats, Ints, is_number, read_only, shown
 
 LOSS_ROUNDING = 1e-8
 """Rounding allowed in a loss."""
-
-
 SAME_FEATURE = 1e-6
 """Rounding allowed between two ways to a joint feature or a loss, for the size of its largest."""
-
-
 ONE_NUMBER = int | float | np.bool_ | np.integer | np.floating
 """What is one number, the truth values among them."""
-
-
 GIVEN = "separate returned the feature"
-
-
 OTHER_WEIGHTS = (1.0, -1.0, 10.0, -10.0)
 """Sizes of the weights at which another labelling is looked for, where the first has no loss."""
 
@@ -155,22 +147,16 @@ def _check_no_better(
 
 BELOW = 1e-6
 """Part of its size by which an answer may be below the truth through rounding."""
-
 TRUTHS_IN_MEMORY = 2**28
 """Bytes that the joint features of the true labellings may take before they are recomputed."""
-
 NUMBERS_AT_ONCE = 10_000
 """Numbers of joint features that planes are made of at once, at least."""
-
 MOST_BYTES = 4096
 """A labelling that takes more is not sent: what travels in a round does not grow with T."""
-
 MOST_BLOCKS = 64
 """Sums over instances are made of so many terms, however many workers there are."""
-
 Question = tuple[Floats, Ints, float]
 """A weight, the group of every instance (N,), and the time after which no oracle is called."""
-
 Row = tuple[int, Quality, float, Floats, Floats, float, float, Labellings]
 """Of an answer: its instance, quality and weight; the joint features of the labelling found and of
 the true one, (d,); loss and weighted slack; the labelling itself."""

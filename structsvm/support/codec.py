@@ -19,8 +19,6 @@ from structsvm.errors import SettingsError
 from structsvm.support.contract import settings_in, without_remembered
 
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
-
-
 TIMES, ROOM = 100, 1000
 """References may make what is written so many times as large, and a little more: what is loaded is
 walked through as if each of them were written out, by ``repr`` for one."""

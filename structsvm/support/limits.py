@@ -3,19 +3,11 @@
 from structsvm.errors import parameter
 
 BYTES = 2**28
-
-
 RATIO = 100
 """A file may expand to 256 MiB, or to a hundred times its own size where that is more. Recordings
 compress by less; a file that is made to fill the memory does by a thousand."""
-
-
 PIXELS_READ = 50_000_000  # of an image
-
-
 KEPT_BYTES = 2**28  # a process keeps 256 MiB of the recordings that it reads when they are needed
-
-
 GATHERED = 2**24
 """What needs recordings in memory at once is given 16 MiB of those that are read later: a
 classifier makes twenty to sixty times that of them while it learns."""

@@ -28,9 +28,7 @@ __all__ = [
 
 Watcher = Callable[[str, float], None]
 """Takes what is being done, in words, and how much of it is done, from 0 to 1."""
-
 T = TypeVar("T")
-
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 

@@ -88,7 +88,6 @@ def offsets(sizes: Sequence[int] | Ints) -> Ints:
 
 REAL = int | float | np.integer | np.floating
 """What holds a real number, but for truth values."""
-
 LARGEST_SEED = 2**32 - 1
 """What scikit-learn and the older generators of numpy take at most."""
 

@@ -175,7 +175,7 @@ def learner(request, rng):
 def test_margins_of_a_learner_are_those_of_a_search_for_each(learner, rng, tolerance):
     for instance in prepare(learner, recordings(3, rng)):
         found, margins = learner.model_.margins(ChangePoint(), instance, FREE, tolerance)
-        assert found.partition == learner.model_.partition(ChangePoint(), instance, None, FREE)[0]
+        assert found.partition == learner.model_.partition(ChangePoint(), instance, FREE)[0]
         score = learner.model_.score(ChangePoint(), instance.states)
         best = score.value(found.states[found.partition.labels])
         T = instance.n_samples
