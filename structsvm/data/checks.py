@@ -119,7 +119,8 @@ def check_instances(
         arrays.append(as_floats(X, which, names, missing))
     check_widths([X.shape for X in arrays], names, n_features, words)
     seen = values_of_arrays(arrays)
-    for i in np.flatnonzero(~_are_within(seen)).tolist():
+    is_sound = (np.abs(seen) <= LARGEST_VALUE).all(axis=(1, 2))  # by the values looked at
+    for i in np.flatnonzero(~is_sound).tolist():
         arrays[i] = as_floats(instances[i], words.numbered(i), names, missing)
         seen[i] = values_of_arrays([arrays[i]])[0]
     return arrays, names, seen
@@ -130,11 +131,6 @@ def values_of_arrays(arrays: Sequence[Floats]) -> Floats:
     from structsvm.support.compiled import values  # numba takes long to import
 
     return values(arrays)
-
-
-def _are_within(seen: Floats) -> Bools:
-    """Whether all values of each array are there and not too large, by those of its columns."""
-    return np.asarray((np.abs(seen) <= LARGEST_VALUE).all(axis=(1, 2)))
 
 
 def check_widths(

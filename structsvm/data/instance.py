@@ -142,10 +142,6 @@ def take_rows(X: Data, rows: Ints) -> Data:
     return X.at(rows) if isinstance(X, Deferred) else X[rows]
 
 
-def has_missing(X: Data) -> bool:
-    return X.has_gaps if isinstance(X, Deferred) else has_gaps(X)
-
-
 def digest_of(X: Data) -> str:
     """A digest of the values, or of those that were read."""
     return X.origin.fingerprint if isinstance(X, Deferred) else fingerprint(X)
@@ -305,7 +301,7 @@ class Instance:
     @property
     def has_gaps(self) -> bool:
         """Whether values are missing."""
-        return has_missing(self.data)
+        return self.data.has_gaps if isinstance(self.data, Deferred) else has_gaps(self.data)
 
     def at(self, rows: Ints) -> "Instance":
         """Return some of the items, by their numbers, as an instance of their own.

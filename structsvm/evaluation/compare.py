@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from operator import attrgetter
 from typing import Any, cast
 
 from structsvm.errors import CertificateError, PluginError, SettingsError
@@ -210,7 +211,7 @@ def compare_on(
         solver_from("auto", Stopping(max_iter=1), convex=convex).solve(risk)
         suited = [(name, solver) for name, solver in asked.items() if name not in refused]
         runs = {
-            name: sorted((solver.solve(risk) for _ in range(repeats)), key=_seconds_of)
+            name: sorted((solver.solve(risk) for _ in range(repeats)), key=attrgetter("seconds"))
             for name, solver in stage("solvers", suited)
         }
     solutions = {name: of_solver[(repeats - 1) // 2] for name, of_solver in runs.items()}
@@ -224,10 +225,6 @@ def compare_on(
             )
     spread = {name: (runs[name][0].seconds, runs[name][-1].seconds) for name in runs}
     return SolverComparison(solutions, refused, spread if repeats > 1 else {})
-
-
-def _seconds_of(solution: Solution) -> float:
-    return solution.seconds
 
 
 def _named(asked: Any, stopping: Stopping | None) -> dict[str, Solver]:

@@ -161,7 +161,11 @@ def evaluate(
     True
     """
     if (structured := structured_in(learner)) is not None:
-        _refuse_for_partitions(n_clusters, measured, split, times)
+        if any(one is not None for one in (n_clusters, measured, split, times)):
+            raise SettingsError(
+                "n_clusters, measured, split and times are for partitions: a StructuredSVM is "
+                "evaluated by the loss of its problem, with names, baselines and groups"
+            )
         return evaluate_structured(structured, Xs, ys, names, baselines, groups)
     learner = fitted_learner(learner, "evaluate")
     if is_prepared(Xs):
@@ -189,7 +193,8 @@ def evaluate(
         raise SettingsError(f"baselines: {min(taken)!r} is there already: give it another name")
     for name, one in stage("baselines", [*(baselines or {}).items()]):
         labelled = _labels_found(one, name, measured, form.instances, counts, words)
-        guesses[name] = [_partition_of(y, problem) for y in labelled]
+        as_partition = runs_of if problem.traits.contiguous else EquivalenceMatrix.from_labels
+        guesses[name] = list(map(as_partition, labelled))
         if getattr(one, "classes_", None) is not None and hasattr(one, "predict_states"):
             states[name] = labelled
     parts = labelled_parts(measured, known)
@@ -218,14 +223,6 @@ def evaluate(
         numbers=numbers,
         evidence=Evidence(words, grouped=groups is not None, seen=seen, method=learner.called),
     )
-
-
-def _refuse_for_partitions(*given: Any) -> None:
-    if any(one is not None for one in given):
-        raise SettingsError(
-            "n_clusters, measured, split and times are for partitions: a StructuredSVM is "
-            "evaluated by the loss of its problem, with names, baselines and groups"
-        )
 
 
 def _axes(
@@ -360,11 +357,6 @@ def _labels_found(
             f"{some_of([words.items(T) for T in sizes])} have"
         )
     return [y.ravel() for y in labels]
-
-
-def _partition_of(labels: NDArray[Any], problem: PartitionProblem) -> EquivalenceMatrix:
-    """The partition that labels of items (T,) mean: of recordings, a segment for each change."""
-    return runs_of(labels) if problem.traits.contiguous else EquivalenceMatrix.from_labels(labels)
 
 
 def _evaluate_parts(

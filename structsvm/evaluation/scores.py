@@ -279,17 +279,11 @@ def _clocks(times: Sequence[TimeAxis | None], labels: Sequence[Known]) -> tuple[
     unit = units.pop()
     seconds = 1.0
     if not unit:
-        unit, seconds = _unit_of(min(steps, default=1.0))
+        step = min(steps, default=1.0)
+        *_, unit = ["s", *(u for u, s in SECONDS_OF_UNITS.items() if step >= NEARLY_A_UNIT * s)]
+        seconds = SECONDS_OF_UNITS[unit]
     clocks = [np.concatenate(([0.0], np.cumsum(axis.steps / seconds))) for axis in axes]
     return unit, [clock[one.rows] for clock, one in zip(clocks, labels, strict=True)]
-
-
-def _unit_of(step: float) -> tuple[str, float]:
-    """The longest unit that a step, in seconds, is not shorter than, and its seconds."""
-    fitting = [
-        unit for unit, seconds in SECONDS_OF_UNITS.items() if step >= NEARLY_A_UNIT * seconds
-    ] or ["s"]
-    return fitting[-1], SECONDS_OF_UNITS[fitting[-1]]
 
 
 def _of_errors(errors: Floats) -> dict[str, float | None]:

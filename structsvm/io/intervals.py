@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, about, parameter, printable, warn
 from structsvm.io.boundaries import Boundaries, Stretch
 from structsvm.io.label_file import LASTS_UNTIL_NEXT, LabelFile, name_of
@@ -376,7 +375,8 @@ def _with_boundaries(
             )
     placed = [replace(one, means=means) for one in several]
     if means.from_one:
-        placed = [replace(one, axis=_counted_from_one(one.axis)) for one in placed]
+        axes = [replace(one.axis, values=one.axis.values + 1) for one in placed]
+        placed = [replace(one, axis=axis) for one, axis in zip(placed, axes, strict=True)]
     changed = [
         span[2]
         for span, other in chain.from_iterable(
@@ -393,7 +393,3 @@ def _with_boundaries(
 def _names(recording: Recording) -> list[str]:
     stem = spelled(printable(Path(recording.source or "").stem))
     return [recording.name, *([stem] if stem else []), name_of(recording.name)]
-
-
-def _counted_from_one(axis: TimeAxis) -> TimeAxis:
-    return replace(axis, values=axis.values + 1)

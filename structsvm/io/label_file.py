@@ -128,7 +128,9 @@ class LabelFile:
             return None, 0
         first = self.lines[0][1]
         cells = {one: cells_of(first, one) for one in CELL_SEPARATORS}
-        separator = max(cells, key=lambda one: (leading(cells[one]), has_more(cells[one])))
+        separator = max(
+            cells, key=lambda one: (leading(cells[one]), len(cells[one]) > leading(cells[one]))
+        )
         n = leading(cells[separator])
         alike = [leading(cells_of(line, separator)) >= n for _, line in self.lines]
         return separator, n * (2 * sum(alike) >= len(alike))
@@ -212,10 +214,6 @@ def cells_of(line: str, separator: str | None, n: int = -1) -> list[str]:
         return [cell.strip().replace("\0", " ") for cell in line.split(separator, n)]
     rows = csv.reader([line], delimiter=str(separator), skipinitialspace=True)
     return [cell.strip() for cell in next(rows, [])]
-
-
-def has_more(cells: Sequence[str]) -> bool:
-    return len(cells) > leading(cells)
 
 
 def leading(cells: Sequence[str]) -> int:

@@ -35,10 +35,6 @@ from structsvm.partial_labels import region_from
 from structsvm.partitions.constraint import Region
 
 
-def is_track(file: LabelFile) -> bool:
-    return file.separator[1] > 0
-
-
 def read_lines(file: LabelFile) -> Iterator[Interval]:
     """Read lines of a start, perhaps an end, and a label, as Audacity and music researchers do."""
     separator, n = file.separator
@@ -383,7 +379,7 @@ FORMATS: tuple[
     ("speakers", lambda file: file.kind == ".rttm", _of_speakers),
     ("text of ELAN", is_plain_elan, read_plain_elan),
     ("a label for each sample", _are_lines_of_samples, _of_lines_of_samples),
-    ("lines without a header", is_track, read_lines),
+    ("lines without a header", lambda file: file.separator[1] > 0, read_lines),
     ("table", lambda _: True, read_table),
 )
 """Name, test and reader of each format; the first that a file is of is read."""

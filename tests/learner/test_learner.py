@@ -219,7 +219,7 @@ def test_many_recordings_are_partitioned_as_each_alone(rng):
         assert together == [learner.predict_breakpoints(X) for X in Xs]
         instances = list(chain.from_iterable(learner.inputs_(measured(learner, [X])) for X in Xs))
     model = learner.model_
-    alone = [model.partition(learner.problem_, x, None, UNCONSTRAINED).partition for x in instances]
+    alone = [model.partition(learner.problem_, x, UNCONSTRAINED).partition for x in instances]
     assert together == [M.breakpoints for M in alone]
     assert [one.partition for one in model.partition_each(learner.problem_, instances)] == alone
     given = measured(learner, Xs)

@@ -20,7 +20,7 @@ from structsvm.learner.allowed_states import Allowed
 from structsvm.learner.state_decoder import StateCounts, block_starts, in_blocks
 from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import StateScore, segments_of
-from structsvm.partitions import UNCONSTRAINED
+from structsvm.partitions.constraint import Constraint
 from structsvm.problems import StateSequence
 from structsvm.status import Status
 from structsvm.testing import check_problem
@@ -504,7 +504,7 @@ class TestHeldOut:
         labels = [], []
         for instance, model, count in zip(instances, models, counts, strict=True):
             for found, K in zip(labels, (None, count), strict=True):
-                M, states = model.partition(problem, instance, K, UNCONSTRAINED)
+                M, states = model.partition(problem, instance, Constraint(K))
                 named = states is not None
                 found.append(learner.classes_[states[M.labels]] if named else M.labels)
         return labels

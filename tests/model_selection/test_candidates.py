@@ -176,7 +176,7 @@ def test_names_are_compared_where_labels_have_them(data):
     folds = TrainingSet.of(ChangePoint(), Xs, ys, groups=found.fold_.tolist())
     held_out = []
     for instance, of_others in zip(*model.learn_held_out(folds), strict=True):
-        M, states = of_others.partition(ChangePoint(), instance, None, UNCONSTRAINED)
+        M, states = of_others.partition(ChangePoint(), instance, UNCONSTRAINED)
         held_out.append(model.classes_[states[M.labels]])
     assert right["frames"] == pytest.approx(np.mean(np.array(held_out) == NAMES))
     best = max(right["frames"], right["scores"])

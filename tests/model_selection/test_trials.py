@@ -26,7 +26,7 @@ from structsvm.model_selection.trials import (
     tasks_of,
     trials_of,
 )
-from structsvm.partitions import UNCONSTRAINED, Instance
+from structsvm.partitions import UNCONSTRAINED, Constraint, Instance
 from structsvm.support import progress
 from structsvm.support.progress import OutOfTimeError, stage, tell, until, watching
 
@@ -176,10 +176,10 @@ def test_the_best_of_all_numbers_of_segments_is_not_searched_for_again(change):
     arrays = [(y == "b")[:, None] + 0.3 * rng.normal(size=(60, 1)) for y in names]
     learner = FrameClassifier("lda").fit(arrays, names)
     (instance,) = learner.inputs_([Instance(arrays[0])])
-    priced = learner.model_.partition(learner.problem_, instance, None, UNCONSTRAINED)
+    priced = learner.model_.partition(learner.problem_, instance, UNCONSTRAINED)
     K = priced.partition.n_clusters + change
     found = with_count(learner.problem_, learner.model_, instance, K, priced)
-    expected = learner.model_.partition(learner.problem_, instance, K, UNCONSTRAINED)
+    expected = learner.model_.partition(learner.problem_, instance, Constraint(K))
     assert (found is priced) == (change == 0)
     assert found.partition.boundaries.tolist() == expected.partition.boundaries.tolist()
 
