@@ -35,18 +35,13 @@ MORE_MINUTES = "More --minutes learn from more of them, and judge by more."
 class Answer:
     """What was found, and what to do with it."""
 
-    test: Part
-    """What it was judged by."""
+    test: Part  # what it was judged by
     held_out: HeldOut
-    search: MetricLearnerCV | None
-    """None for the first answer."""
+    search: MetricLearnerCV | None  # None for the first answer
     verdict: Verdict
-    advice: str
-    """What to do, and the command that does it."""
-    page: str
-    """The report."""
-    predicted: Sequence[Predicted]
-    """The partitions of what was held out."""
+    advice: str  # what to do, and the command that does it
+    page: str  # the report
+    predicted: Sequence[Predicted]  # the partitions of what was held out
 
     @classmethod
     def of(

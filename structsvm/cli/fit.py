@@ -41,8 +41,7 @@ class Wanted:
     """What is to be learned, and where it is written."""
 
     output: Path
-    choose_lam: bool | None
-    """None of images only."""
+    choose_lam: bool | None  # None of images only
     baselines: str
     checkpoint: Path | None
     rates: bool

@@ -39,18 +39,15 @@ class InputData:
     """The recordings, tables or images of a command; ``X`` of an image are its pixels."""
 
     request: Request
-    terminal: Terminal
-    """Where the command prints."""
+    terminal: Terminal  # where the command prints
     items: Sequence[Recording]
     problem: PartitionProblem
     labels: Sequence[Any] | None = None
     """By default those of the items, None where there are none; empty if they are read later."""
     files: RecordingFiles | None = None
     """Reader of the recordings, if the items have only their names."""
-    label: str = "label"
-    """The column of labels, after which what is predicted is called."""
-    read: Sequence[str] = ()
-    """The files that were read, if there was no time for all."""
+    label: str = "label"  # the column of labels, after which what is predicted is called
+    read: Sequence[str] = ()  # the files that were read, if there was no time for all
 
     def __len__(self) -> int:
         return len(self.items)

@@ -27,8 +27,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.lazy import require
 from structsvm.support.values import counted, some_of
 
-FEWEST_READ = 8
-"""Files that are read whatever time that takes."""
+FEWEST_READ = 8  # files that are read whatever time that takes
 
 
 def _check_libraries(problem: PartitionProblem) -> None:

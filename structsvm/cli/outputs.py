@@ -37,20 +37,16 @@ class Answer:
     """The partition of a recording, a table or an image."""
 
     name: str
-    plain: Mapping[str, Any]
-    """The partition in JSON, without the name."""
-    line: str
-    """The partition as a line of text, without the name."""
+    plain: Mapping[str, Any]  # the partition in JSON, without the name
+    line: str  # the partition as a line of text, without the name
     rows: Sequence[Mapping[str, Any]] = ()
     """What is known of each segment, or of each row of a table."""
     called: Mapping[str, str] = field(default_factory=dict)
     """Names of columns in tables, where they are others than in JSON."""
-    labels: Any = None
-    """The label of each pixel of an image, (H, W)."""
+    labels: Any = None  # the label of each pixel of an image, (H, W)
 
 
-ENDS = ("start", "end", "from", "to")
-"""What is a number of a sample, and has a time."""
+ENDS = ("start", "end", "from", "to")  # what is a number of a sample, and has a time
 
 
 def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answer:

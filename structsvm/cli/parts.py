@@ -57,10 +57,8 @@ class Part:
 
     inputs: InputData
     data: TrainingSet
-    question: str = ""
-    """A sentence if figures on it say little about other recordings or groups."""
-    is_thinned: bool = False
-    """Whether some of it was left out to answer in time."""
+    question: str = ""  # a sentence if figures on it say little about other recordings or groups
+    is_thinned: bool = False  # whether some of it was left out to answer in time
 
     def at(self, which: NDArray[np.bool_]) -> "Part":
         """Some of the samples, (N,)."""

@@ -44,8 +44,7 @@ TEMPLATES = {
 class Kind(NamedTuple):
     """What a package of a kind of plugin says of itself, in the words of templates."""
 
-    group: str | None
-    """The group of its entry point, if it has one."""
+    group: str | None  # the group of its entry point, if it has one
     about: str
     use: str
     how: str

@@ -73,14 +73,12 @@ class Request:
 
     paths: Sequence[str]
     settings: Settings
-    files: Mapping[str, Any]
-    """Parameters of reading, as options or settings."""
+    files: Mapping[str, Any]  # parameters of reading, as options or settings
     problem: str = ""
     context: Sequence[str] = ()
     labels: Path | None = None
     regions: Path | None = None
-    groups: str | None = None
-    """A pattern that finds whose a file is in its path."""
+    groups: str | None = None  # a pattern that finds whose a file is in its path
     some: bool = False
     """Whether files that the table of labels has nothing about have no labels, and are kept."""
 

@@ -101,8 +101,7 @@ class Terminal:
     verbose: bool = False
     out: Console = field(default_factory=console)
     err: Console = field(default_factory=lambda: console(stderr=True))
-    spelling: Spelling = field(default_factory=Spelling)
-    """How messages are spelled."""
+    spelling: Spelling = field(default_factory=Spelling)  # how messages are spelled
     _warnings: dict[Any, list[str]] = field(default_factory=dict, init=False)
     """The warnings of each kind."""
     parts: list[Any] | None = None

@@ -14,8 +14,7 @@ from structsvm.errors import DataError, parameter
 from structsvm.support.tables import column_names, refuse_other_columns, refuse_repeated
 from structsvm.support.values import Bools, Floats, all_within, counted, read_only
 
-Names = Sequence[str] | None
-"""What columns are called, if they have names."""
+Names = Sequence[str] | None  # what columns are called, if they have names
 
 
 def refuse_no_array(X: Any, which: str) -> None:
@@ -85,8 +84,7 @@ def refuse_other_shape(
         raise DataError(f"{counted(n, noun)} but {name} of shape {values.shape}: give {way_out}")
 
 
-MISSING = ("error", "interpolate", "mask")
-"""Treatments of values that are missing."""
+MISSING = ("error", "interpolate", "mask")  # treatments of values that are missing
 TRANSPOSED = (
     "rows are samples here, and columns are features (of aeon's (n, channels, time), "
     "np.swapaxes(X, 1, 2))"

@@ -83,10 +83,8 @@ def is_constant(X: Floats) -> NDArray[np.bool_]:
     return scales(X) <= CONSTANT_UP_TO * magnitudes(X)
 
 
-FEWEST_THAT_RISE = 10
-"""In fewer rows a measurement may rise throughout by chance."""
-ROWS_OF_A_RECORDING = 5
-"""Rows that the recordings of a long table have at least, on average."""
+FEWEST_THAT_RISE = 10  # in fewer rows a measurement may rise throughout by chance
+ROWS_OF_A_RECORDING = 5  # rows that the recordings of a long table have at least, on average
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS_OF_SYMBOLS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""

@@ -13,8 +13,7 @@ from structsvm.support.values import Floats, Ints
 NEAR_ROWS = 1e-3
 """Difference of two copies at most, in standard deviations of a column: one may have been written
 with fewer digits, or with a little noise."""
-BLOCKS = 16
-"""Parts whose means say which instances may be near copies."""
+BLOCKS = 16  # parts whose means say which instances may be near copies
 
 
 def contents(items: Sequence[Any]) -> Ints:

@@ -10,8 +10,7 @@ from structsvm.data.checks import place_in, refuse_no_array
 from structsvm.errors import DataError, parameter, warn, wording
 from structsvm.support.values import Bools, Ints, is_number
 
-UNKNOWN = -1
-"""Marks a sample without a label, as in scikit-learn."""
+UNKNOWN = -1  # marks a sample without a label, as in scikit-learn
 
 
 def label_values(y: Any) -> NDArray[Any]:
@@ -133,10 +132,8 @@ def numbered(
 
 
 YES = ("true", "yes")
-NO = ("false", "no")
-"""Words for 1 and 0."""
-MOST_MARKS = 0.1
-"""Part of the samples up to which ones that stand alone may mark changes."""
+NO = ("false", "no")  # words for 1 and 0
+MOST_MARKS = 0.1  # part of the samples up to which ones that stand alone may mark changes
 
 
 def warn_about_marks(labels: Sequence[Any]) -> None:

@@ -14,10 +14,8 @@ from structsvm.errors import DataError, about, parameter, warn, wording
 from structsvm.support.tables import in_order_of_rows, refuse_repeated
 from structsvm.support.values import Floats, Ints, counted, some_of
 
-EVEN_STEPS = 1e-6
-"""Part of a step by which equal steps may differ."""
-MOSTLY = 0.9
-"""Part of the steps that are equal where a column counts: some rows may have been lost."""
+EVEN_STEPS = 1e-6  # part of a step by which equal steps may differ
+MOSTLY = 0.9  # part of the steps that are equal where a column counts: some rows may have been lost
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,7 @@ class Standardizer:
     because it hardly varies in one of them.
     """
 
-    kind: str | None
-    """"recording", "training", "both", "wider" or None."""
+    kind: str | None  # "recording", "training", "both", "wider" or None
     mean: Any = None
     scale: Any = None
 

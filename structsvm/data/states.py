@@ -20,10 +20,8 @@ Objects = NDArray[np.object_]
 class States:
     """The states of recordings, as numbers."""
 
-    classes: NDArray[Any]
-    """Names of the C states, sorted."""
-    codes: list[Ints]
-    """Number of the state of each sample, -1 where it has no name, (T_i,) each."""
+    classes: NDArray[Any]  # names of the C states, sorted
+    codes: list[Ints]  # number of the state of each sample, -1 where it has no name, (T_i,) each
 
     @classmethod
     def read(cls, ys: Any, Xs: Sequence[Floats], user: str, words: Words = RECORDINGS) -> "States":

@@ -30,13 +30,10 @@ from structsvm.errors import DataError, warn, without_warnings
 from structsvm.support.lazy import require
 from structsvm.support.values import some_of
 
-REGULAR = 1.5
-"""Largest step of regular sampling with some jitter, in medians."""
+REGULAR = 1.5  # largest step of regular sampling with some jitter, in medians
 UNITS_OF_STEPS = {"dates": " s", "numbers": ""}  # of steps, by the kind of times
-ROUNDED = 1e-6
-"""Part of a step by which equal times may differ."""
-SECONDS = 1e7
-"""Numbers from here on, such as 20240105, are dates and no seconds since the start."""
+ROUNDED = 1e-6  # part of a step by which equal times may differ
+SECONDS = 1e7  # numbers from here on, such as 20240105, are dates and no seconds since the start
 EPOCHS = (1.0, 1e3, 1e6, 1e9)
 """Units of the numbers that computers count from 1970, in parts of a second."""
 HOUR = 3600.0  # seconds by which a clock is put back

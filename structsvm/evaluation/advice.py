@@ -26,8 +26,7 @@ class Ranking:
     like_blind: frozenset[str] = frozenset()
     """Methods that lose the same on every instance as something that is blind to them."""
     cross_validated: bool = False
-    preferred: str = LEARNED
-    """What is used of methods that are equal."""
+    preferred: str = LEARNED  # what is used of methods that are equal
     is_chosen: bool = False
     """Whether the choice fell on it by the same figures: others are better by chance at most."""
 

@@ -24,8 +24,7 @@ from structsvm.support.values import finite, refuse_below, shown
 
 __all__ = ["DEFAULT_SOLVERS", "SolverComparison", "compare_on", "compare_solvers", "solver_named"]
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
-DEFAULT_DESCENTS = ("quasi-newton", "cccp")
-"""Solvers of objectives that are not convex."""
+DEFAULT_DESCENTS = ("quasi-newton", "cccp")  # solvers of objectives that are not convex
 STOPPING = Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
 """When solvers that are given by name stop, if nobody says."""
 FORMS = (
@@ -35,8 +34,7 @@ FORMS = (
 TOLD_OF_ENTRIES = ("lower", "upper", "gap", "seconds", "oracle_calls")
 """What is told of each iteration, and of the end."""
 COST_FIELDS = ("oracle_seconds", "master_seconds")
-Asked = Sequence[str | Solver] | Mapping[str, str | Solver] | None
-"""Solvers to compare."""
+Asked = Sequence[str | Solver] | Mapping[str, str | Solver] | None  # solvers to compare
 PRINTED = ("seconds", *COST_FIELDS, "oracle_calls", "iterations", "status")
 
 

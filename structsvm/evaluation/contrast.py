@@ -19,8 +19,7 @@ FEW_UNITS = 6
 """Units below which the best of many candidates is seldom the best of others: chosen on five
 recordings of activities, the best of 26 was up to seven standard errors ahead of the default, and
 worse on other people."""
-EQUAL_LOSSES = 1e-9
-"""Differences up to which losses are equal but for rounding."""
+EQUAL_LOSSES = 1e-9  # differences up to which losses are equal but for rounding
 
 
 def once_each(values: Floats, units: Ints, weights: Floats) -> Floats:

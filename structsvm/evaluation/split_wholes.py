@@ -43,28 +43,22 @@ SPLIT_TABLE = (
     + parameter("split", "clusters")
     + " whole clusters"
 )
-MOST_PARTS = 10
-"""Groups of rows, or of clusters, or folds without a state, over all draws."""
+MOST_PARTS = 10  # groups of rows, or of clusters, or folds without a state, over all draws
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
     """Held-out instances in folds, and the training set of each fold."""
 
-    held_out: TrainingSet
-    """M instances: those that were given, or parts of them."""
-    fold: Ints
-    """The fold of each, 0, 1, ..., (M,)."""
+    held_out: TrainingSet  # M instances: those that were given, or parts of them
+    fold: Ints  # the fold of each, 0, 1, ..., (M,)
     units: Ints
     """The group of each, or its own number where there are no groups, (M,); copies are of one."""
-    training: Sequence[TrainingSet]
-    """What is learned from while a fold is held out, for each fold."""
-    words: Words
-    """What the instances that are held out are called."""
+    training: Sequence[TrainingSet]  # what is learned from while a fold is held out, for each fold
+    words: Words  # what the instances that are held out are called
     numbers: Ints | None = None
     """A number for each of them, the same for copies, (M,); None if there are none."""
-    draws: int = 1
-    """How often everything is held out, each time in other folds."""
+    draws: int = 1  # how often everything is held out, each time in other folds
     shares: NDArray[np.bool_] | None = None
     """Whether two folds hold out some of the same, (n_folds, n_folds); None if none do."""
     question: str = ""

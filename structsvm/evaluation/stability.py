@@ -14,8 +14,7 @@ from structsvm.learner.preparing import read_training
 from structsvm.support.progress import stage
 from structsvm.support.values import Floats
 
-MOST_DRAWS = 10
-"""Draws for each resample, where some teach nothing, until it is given up."""
+MOST_DRAWS = 10  # draws for each resample, where some teach nothing, until it is given up
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,8 @@ from structsvm.support.values import Floats, Ints, counted, finite
 __all__ = ["Evidence", "Remarks", "Verdict"]
 UNSUPPORTED = ("nothing-held-out", "learned-from", "nothing-to-find", "too-few")
 PAYS = ("pays", "pays-level", "pays-less")
-SIGNIFICANT = 0.05
-"""Chance of a count of wins below which it is no accident."""
-Decision = tuple[str, str | None]
-"""The code, and the baseline that the answer names."""
+SIGNIFICANT = 0.05  # chance of a count of wins below which it is no accident
+Decision = tuple[str, str | None]  # the code, and the baseline that the answer names
 
 
 @dataclass(frozen=True)

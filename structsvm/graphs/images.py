@@ -21,8 +21,7 @@ from structsvm.support.values import (
 
 POSITION = (0.28, 0.25)
 """Scale of x and y over the longer side: about their spread over the pixels of an image."""
-LAB = (25.0, 12.0, 12.0)
-"""Scale of L, a and b: about their spread over the pixels of a photograph."""
+LAB = (25.0, 12.0, 12.0)  # scale of L, a and b: about their spread over the pixels of a photograph
 MOST_PIXELS = 1_000_000
 """Pixels that superpixels are computed from: larger images are reduced by a whole factor."""
 FEWER, PIXELS_OF_ONE = 5, 16

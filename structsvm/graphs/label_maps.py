@@ -20,17 +20,13 @@ from structsvm.support.lazy import require
 IMAGE_KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MASK_KINDS = (*IMAGE_KINDS, ".npy")
 MOST_GREY = 2**16 - 1
-FEW_LEVELS = 16
-"""Of the 256 of 8 bits: what a camera of 12 bits leaves of 16."""
+FEW_LEVELS = 16  # of the 256 of 8 bits: what a camera of 12 bits leaves of 16
 MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
-VOID = 255
-"""The value of pixels that nobody judged in masks of Pascal VOC and Cityscapes."""
+VOID = 255  # the value of pixels that nobody judged in masks of Pascal VOC and Cityscapes
 LEAVES_OUT = parameter("missing_labels", VOID) + " leaves them out"
-TRANSPARENT = 1 << 24
-"""The label of transparent pixels, which is no colour."""
-OPAQUE = 128
-"""The opacity, of 255, from which on a pixel is seen."""
+TRANSPARENT = 1 << 24  # the label of transparent pixels, which is no colour
+OPAQUE = 128  # the opacity, of 255, from which on a pixel is seen
 GREYS = ("1", "L", "LA", "La")
 """What Pillow calls greys; those with an A also say how opaque they are, which is left out."""
 LOSSY = (".jpg", ".jpeg", ".webp")

@@ -12,8 +12,7 @@ from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.support.values import Floats, Ints
 
-EDGES_AT_ONCE = 2**18
-"""Edges whose differences are held at once."""
+EDGES_AT_ONCE = 2**18  # edges whose differences are held at once
 APPEARANCE = 0.5
 SPATIAL = 1 / 16
 """Where learning starts on images, in their fixed units. Measured: better than the best of a grid,

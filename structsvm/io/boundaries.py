@@ -14,8 +14,7 @@ from structsvm.io.label_rows import LONG_UNITS, Interval
 
 Span = tuple[int, int, Interval]
 """The first sample of an interval, the one after its last, and the interval."""
-SAME_TIME = 1e-6
-"""Part of a step by which two times may differ that are one."""
+SAME_TIME = 1e-6  # part of a step by which two times may differ that are one
 MOSTLY, FEWEST = 0.9, 0.1
 """Parts of the neighbours: that are alike where all are meant so, and that have to touch."""
 SLIGHT = 0.05
@@ -31,8 +30,7 @@ class Stretch:
 
     row: Interval
     start: Any
-    end: Any
-    """Times as the axis has them; None at the end of the recording."""
+    end: Any  # times as the axis has them; None at the end of the recording
 
     @classmethod
     def of(cls, row: Interval, axis: TimeAxis) -> "Stretch":
@@ -64,8 +62,7 @@ class Boundaries:
     """How far beyond their ends stretches last, where these are the times of their last samples."""
     are_shared: bool = False
     """Whether neighbours that are hardly apart meet where the later one begins."""
-    from_one: bool = False
-    """Whether samples are counted from 1."""
+    from_one: bool = False  # whether samples are counted from 1
 
     def __str__(self) -> str:
         said = {

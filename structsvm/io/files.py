@@ -27,8 +27,7 @@ from structsvm.io.tables import read_frame, recordings_in
 from structsvm.support.lazy import require
 from structsvm.support.progress import in_time
 
-MOST_BESIDE = 200
-"""Entries up to which the folder above that of recordings is searched for labels."""
+MOST_BESIDE = 200  # entries up to which the folder above that of recordings is searched for labels
 
 
 def read_recordings(paths: Paths, **options: Any) -> list[Recording]:

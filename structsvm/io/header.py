@@ -13,8 +13,7 @@ MISSING_WORDS = {
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }
 """Words that stand for a missing value in a column of numbers, in lower case."""
-ROWS_OF_UNITS = (1, 2, 3)
-"""Rows below the first of a header, of units and of whatever columns have."""
+ROWS_OF_UNITS = (1, 2, 3)  # rows below the first of a header, of units and of whatever columns have
 ROW_NUMBERS = "Unnamed: 0"  # what pandas calls the column of row numbers that it writes itself
 COUNTING_STEPS = 1.01  # the largest step, in smallest ones, between numbers that count columns
 
@@ -25,10 +24,8 @@ class Layout:
 
     left_out: Sequence[int] = ()
     """A title above the header, units below it, and what is written above rows without one."""
-    below: Sequence[int] = ()
-    """Further lines of the header."""
-    names: tuple[str, ...] = ()
-    """Names of the columns, if they are not a row of the table."""
+    below: Sequence[int] = ()  # further lines of the header
+    names: tuple[str, ...] = ()  # names of the columns, if they are not a row of the table
     has_header: bool = True
 
 

@@ -11,12 +11,10 @@ from structsvm.io.label_rows import Interval, is_moment, moment
 from structsvm.io.label_tables import after
 from structsvm.io.recording import listed, spelled
 
-WINDOW_LABEL = "window"
-"""The label of windows that have none."""
+WINDOW_LABEL = "window"  # the label of windows that have none
 CONTAINERS = ("annotations", "database", "data", "events", "items", "labels", "results", "segments")
 """Keys that name no recording."""
-SPANS = ("segment", "interval", "window", "span")
-"""Fields of objects that hold a start and an end."""
+SPANS = ("segment", "interval", "window", "span")  # fields of objects that hold a start and an end
 
 
 def stretches_in(file: LabelFile) -> Iterator[Interval]:

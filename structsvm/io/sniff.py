@@ -56,8 +56,7 @@ class TextFormat:
     left_out: tuple[int, ...] = ()
     """Lines that are no rows: comments, a title above the header, units below it; from 1."""
     beginning: str = ""  # what the first of them says
-    names: tuple[str, ...] = ()
-    """Names of the columns, if they are not a row of the text as it is."""
+    names: tuple[str, ...] = ()  # names of the columns, if they are not a row of the text as it is
     has_header: bool = True  # whether the first row names columns
 
     def __str__(self) -> str:

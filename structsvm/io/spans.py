@@ -213,8 +213,7 @@ class Marks:
     file: Path
     rows: list[Interval]
     sought: Set[str]  # the labels that those who labelled it looked for
-    axis: TimeAxis
-    """What the moments of the file are on: the times, or the numbers of the samples."""
+    axis: TimeAxis  # what the moments of the file are on: the times, or the numbers of the samples
     means: Boundaries = field(default_factory=Boundaries)
 
     @classmethod

@@ -23,8 +23,7 @@ Labelling = tuple[int, Any, float, float]
 1 unless cuts were merged."""
 Labellings = tuple[Labelling, ...] | None
 """The labellings that a cut is of, but for true ones; None when they are not known."""
-CHUNK = 2**26
-"""Bytes of slopes that are moved, scaled or summed at a time."""
+CHUNK = 2**26  # bytes of slopes that are moved, scaled or summed at a time
 NO_SLACK = -1
 """The group of rows without a slack, ``intercept + <slope, w> <= 0``: the last of all groups, whose
 values are never below 0."""

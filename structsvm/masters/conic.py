@@ -139,14 +139,11 @@ EPS = 2.0**-53
 class ConicProgram:
     """``min x'Px/2 + q'x + offset`` subject to ``Ax + s = b``, ``s`` in cones of these sizes."""
 
-    P: Any
-    """Sparse, (n, n), symmetric."""
+    P: Any  # sparse, (n, n), symmetric
     q: Floats
-    A: Any
-    """Sparse by rows, (m, n)."""
+    A: Any  # sparse by rows, (m, n)
     b: Floats
-    dims: Any
-    """Sizes of cones in the order of their rows: zero, nonneg, soc, psd, exp, p3d, pnd."""
+    dims: Any  # sizes of cones in the order of their rows: zero, nonneg, soc, psd, exp, p3d, pnd
     offset: float = 0.0
 
     @classmethod

@@ -128,12 +128,9 @@ ASSUMED = 2.0**20
 nothing, if their residual is that of rounding."""
 PROVED = "to the accuracy of the conic solver"
 CONDITIONAL = f"{PROVED}, for points within 2^20 of the units of the data"
-MAX_DUAL = 1e50
-"""Entries of a dual point, in units, beyond which it proves nothing."""
-CLOSE = 1e-10
-"""Of the size of the terms, how near to the value of the point a bound is good enough."""
-MAX_CORRECTIONS = 4
-"""Corrections of a dual point at most; each takes away most of what is left."""
+MAX_DUAL = 1e50  # entries of a dual point, in units, beyond which it proves nothing
+CLOSE = 1e-10  # of the size of the terms, how near to the value of the point a bound is good enough
+MAX_CORRECTIONS = 4  # corrections of a dual point at most; each takes away most of what is left
 RIDGE = 1e-13
 """Of its diagonal, added to the matrix of a least-squares problem that may be singular."""
 FEW_COLUMNS, MOST_COLUMNS = 300, 1500
@@ -145,8 +142,7 @@ class Proof(NamedTuple):
 
     bound: float
     is_conditional: bool = False
-    weight: float = 0.0
-    """``sum |b_i z_i|``: what the right sides of constraints are worth."""
+    weight: float = 0.0  # ``sum |b_i z_i|``: what the right sides of constraints are worth
 
     def times(self, unit: float) -> "Proof":
         """What is proved of the program whose objective is so many times as large."""

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 logger = logging.getLogger("structsvm")
-LARGE_ORDER = 40
-"""Order of a matrix beyond which an interior point method is slower than SCS."""
-PRECISE = 1e-7
-"""Tolerance below which every solver is told to be as accurate as it can."""
+LARGE_ORDER = 40  # order of a matrix beyond which an interior point method is slower than SCS
+PRECISE = 1e-7  # tolerance below which every solver is told to be as accurate as it can
 MAX_VIOLATION = 1e-7
 """Violation of constraints, relative to their terms, beyond which a problem is solved in other
 units."""

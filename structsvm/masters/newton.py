@@ -45,8 +45,7 @@ SINGLE, DOUBLE = 1e-6, 1e-14
 MAX_COMPILED_CUTS = 32
 """Cuts up to which a compiled active-set method is faster than interior points, a step of which
 takes a hundred calls of NumPy."""
-INTERIOR = 60
-"""Steps of interior points, at most."""
+INTERIOR = 60  # steps of interior points, at most
 
 
 @dataclass(frozen=True)
@@ -137,16 +136,11 @@ class _Point:
 
     alpha: Floats
     value: float
-    gradient: Floats
-    """The cuts at ``w``, (C,)."""
-    best: Floats
-    """The largest cut of each group at ``w``, at least 0."""
-    projection: Projection
-    """Of which ``w`` minimises the Lagrangian."""
-    gap: float
-    """Duality gap: how much a linear maximisation over the simplices could gain."""
-    relative_gap: float
-    """That, relative to the primal value."""
+    gradient: Floats  # the cuts at ``w``, (C,)
+    best: Floats  # the largest cut of each group at ``w``, at least 0
+    projection: Projection  # of which ``w`` minimises the Lagrangian
+    gap: float  # duality gap: how much a linear maximisation over the simplices could gain
+    relative_gap: float  # that, relative to the primal value
 
 
 class _Restricted:

@@ -17,12 +17,10 @@ from structsvm.support.compiled import compiled, inner
 from structsvm.support.values import Floats, Ints
 
 Mask = NDArray[np.bool_]
-STEPS_PER_ROW = 10
-"""Steps at most, for each row."""
+STEPS_PER_ROW = 10  # steps at most, for each row
 DEPENDENT = 1e-13
 """Part of a row's square below which what other rows leave of it is due to rounding."""
-LONG = 1e12
-"""A step that is not taken whole."""
+LONG = 1e12  # a step that is not taken whole
 ROUNDING_OF_GAPS = 1e-14
 """What a duality gap may be wrong by, for each unit of the objective and of its terms."""
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 TINT = 0.35  # share of the colour of a part in what is seen of it
 STRIP = 256  # rows that are coloured at a time
-MOST_PIXELS_DRAWN = 4_000_000
-"""The largest number of pixels of a drawn image; a page has fewer."""
+MOST_PIXELS_DRAWN = 4_000_000  # the largest number of pixels of a drawn image; a page has fewer
 
 
 def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]:

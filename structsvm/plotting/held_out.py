@@ -24,8 +24,7 @@ from structsvm.learner.learner import Learner
 
 MARGINS = 3_000_000
 """Samples times changes up to which margins are computed: less than half a minute."""
-LEVEL = 0.9
-"""The share of true changes that the ranges of a page hold, about."""
+LEVEL = 0.9  # the share of true changes that the ranges of a page hold, about
 
 
 @dataclass(frozen=True, eq=False)

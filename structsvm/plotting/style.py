@@ -102,8 +102,7 @@ class StateMark:
 
     color: str
     hatch: str
-    ink: str
-    """The colour of what is written on it."""
+    ink: str  # the colour of what is written on it
 
 
 NO_STATE = StateMark("#8C8C8C", "", "#000000")

@@ -21,8 +21,7 @@ from structsvm.support.whole_files import alone_on, unwritable
 
 Arrays = dict[str, NDArray[Any]]
 CHECKPOINT = Archive("checkpoint", 1, CheckpointError)
-SECONDS_BETWEEN = 2.0
-"""Seconds between two writings, at least."""
+SECONDS_BETWEEN = 2.0  # seconds between two writings, at least
 SAME_LOSS = 1e-9
 """Share of the terms of a loss by which the same loss may differ on another machine."""
 ANEW = "give another file to start again"

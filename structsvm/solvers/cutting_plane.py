@@ -30,10 +30,8 @@ MOST_PRECISE = 1e-10
 VIOLATED = 1e-12
 """Part of the losses by which a cut has to be violated, which is more than rounding."""
 CACHE_BYTES = 2**27
-NEAR_OPTIMUM = 0.01
-"""Relative gap below which damping depends on what the round before has gained."""
-FOLLOWING = 0.1
-"""Part of the rest by which one round changes the damping."""
+NEAR_OPTIMUM = 0.01  # relative gap below which damping depends on what the round before has gained
+FOLLOWING = 0.1  # part of the rest by which one round changes the damping
 RECALL = 0.1
 """Part of the gap by which known labellings have to violate the working set to be recalled."""
 CALLS_PER_MASTER = 5

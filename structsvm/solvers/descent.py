@@ -20,14 +20,11 @@ from structsvm.support.values import Floats, refuse_unless
 from structsvm.weights import PSD, Nonnegative
 
 logger = logging.getLogger("structsvm")
-SUFFICIENT = 1e-2
-"""Share of the fall that the model predicts that a step must bring about."""
+SUFFICIENT = 1e-2  # share of the fall that the model predicts that a step must bring about
 STRONGEST_PROXIMAL = 1e12
 """Proximal weight, relative to the first one, at which there is no step left to take."""
-NO_FALL = 1e-13
-"""Share of F(start) that is no fall."""
-FINEST = 1e-9
-"""Relative gap of the convex problems below which more accuracy is not asked for."""
+NO_FALL = 1e-13  # share of F(start) that is no fall
+FINEST = 1e-9  # relative gap of the convex problems below which more accuracy is not asked for
 
 
 @dataclass(frozen=True)

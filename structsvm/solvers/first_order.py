@@ -17,8 +17,7 @@ from structsvm.support.values import Floats, refuse_bad_seed, refuse_below
 
 ITERATIONS_BETWEEN = 10
 """Iterations between two evaluations; Frank-Wolfe has one as soon as its objective looks low."""
-CACHED_PASSES = 5
-"""Passes over the cached planes after each pass of oracles."""
+CACHED_PASSES = 5  # passes over the cached planes after each pass of oracles
 
 
 @dataclass(frozen=True)

@@ -8,23 +8,16 @@ import numpy as np
 
 from structsvm.support.values import Floats
 
-MEMORY = 10
-"""Steps that the curvature is known from."""
-SUFFICIENT_FALL = 1e-3
-"""Share of the fall along the gradient that a step must bring about."""
-CURVATURE = 0.9
-"""Share of the slope that is left after a step, at most."""
-MAX_TRIALS = 20
-"""Evaluations of a line search."""
-MAX_GROWTH = 4.0
-"""How often a trial is as long as the one before, at most."""
-BORDER = 0.1
-"""Share of an interval at each of its ends where no trial is made."""
+MEMORY = 10  # steps that the curvature is known from
+SUFFICIENT_FALL = 1e-3  # share of the fall along the gradient that a step must bring about
+CURVATURE = 0.9  # share of the slope that is left after a step, at most
+MAX_TRIALS = 20  # evaluations of a line search
+MAX_GROWTH = 4.0  # how often a trial is as long as the one before, at most
+BORDER = 0.1  # share of an interval at each of its ends where no trial is made
 MACHINE_EPS = float(np.finfo(float).eps)
 Evaluate = Callable[[Floats], tuple[float, Floats]]
 """The value of a function at a point, and its gradient."""
-Pair = tuple[Floats, Floats]
-"""A step, and by how much the gradient changed."""
+Pair = tuple[Floats, Floats]  # a step, and by how much the gradient changed
 
 
 class Iterate(NamedTuple):

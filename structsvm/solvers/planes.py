@@ -22,31 +22,23 @@ class Planes(NamedTuple):
     on.
     """
 
-    w: Floats
-    """The weight at which the oracles were called, (d,)."""
-    groups: Ints
-    """Group of each plane, (n,)."""
-    slopes: Floats
-    """``sum_i omega_i (phi(x_i, y) - phi(x_i, y_i))``, (n, d)."""
-    intercepts: Floats
-    """``sum_i omega_i loss(y_i, y)``, (n,)."""
-    values: Floats
-    """Values of the planes at ``w``, nonnegative, (n,)."""
+    w: Floats  # the weight at which the oracles were called, (d,)
+    groups: Ints  # group of each plane, (n,)
+    slopes: Floats  # ``sum_i omega_i (phi(x_i, y) - phi(x_i, y_i))``, (n, d)
+    intercepts: Floats  # ``sum_i omega_i loss(y_i, y)``, (n,)
+    values: Floats  # values of the planes at ``w``, nonnegative, (n,)
     slacks: Floats
     """The hinge losses exceed the values by at most this; 0 of heuristic answers, (n,)."""
-    quality: Quality
-    """The weakest of the answers."""
+    quality: Quality  # the weakest of the answers
     size: float
     """The sum of the magnitudes of what the values are sums of: what rounding is relative to."""
     calls: int
-    labellings: list[Labellings]
-    """The labellings that each plane comes from, n of them."""
+    labellings: list[Labellings]  # the labellings that each plane comes from, n of them
     at_most: float = 0.0
     """The sum of the hinge losses is at most this, if the slacks of heuristic answers are true."""
     caught: int | None = None
     """An instance whose oracle claimed that nothing is better than what is worse than the truth."""
-    penalty: float = 0.0
-    """Omega(w), once all groups are there."""
+    penalty: float = 0.0  # Omega(w), once all groups are there
 
     @classmethod
     def joined(cls, parts: "Sequence[Planes]") -> "Planes":

@@ -36,8 +36,7 @@ from structsvm.support.values import Floats, Ints, read_only, shown
 from structsvm.weights import WeightSpace
 
 __all__ = ["AnyRun", "CutRun", "Run"]
-INSIDE = 1e-8
-"""By how much of its norm a weight may be outside of its cone, through rounding."""
+INSIDE = 1e-8  # by how much of its norm a weight may be outside of its cone, through rounding
 
 
 class AnyRun:
@@ -159,8 +158,7 @@ class CutRun(AnyRun, ABC):
         return answer.w + damping * (center - answer.w)
 
 
-TOO_POOR = 0.9
-"""Relative gap above which the best weight is too poor to stay near it."""
+TOO_POOR = 0.9  # relative gap above which the best weight is too poor to stay near it
 BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
 

@@ -20,8 +20,7 @@ from structsvm.support.codec import difference
 from structsvm.support.contract import asked, raise_named
 from structsvm.support.values import Floats, Ints, is_number, read_only, shown
 
-LOSS_ROUNDING = 1e-8
-"""Rounding allowed in a loss."""
+LOSS_ROUNDING = 1e-8  # rounding allowed in a loss
 SAME_FEATURE = 1e-6
 """Rounding allowed between two ways to a joint feature or a loss, for the size of its largest."""
 ONE_NUMBER = int | float | np.bool_ | np.integer | np.floating
@@ -145,16 +144,13 @@ def _check_no_better(
             )
 
 
-BELOW = 1e-6
-"""Part of its size by which an answer may be below the truth through rounding."""
+BELOW = 1e-6  # part of its size by which an answer may be below the truth through rounding
 TRUTHS_IN_MEMORY = 2**28
 """Bytes that the joint features of the true labellings may take before they are recomputed."""
-NUMBERS_AT_ONCE = 10_000
-"""Numbers of joint features that planes are made of at once, at least."""
+NUMBERS_AT_ONCE = 10_000  # numbers of joint features that planes are made of at once, at least
 MOST_BYTES = 4096
 """A labelling that takes more is not sent: what travels in a round does not grow with T."""
-MOST_BLOCKS = 64
-"""Sums over instances are made of so many terms, however many workers there are."""
+MOST_BLOCKS = 64  # sums over instances are made of so many terms, however many workers there are
 Question = tuple[Floats, Ints, float]
 """A weight, the group of every instance (N,), and the time after which no oracle is called."""
 Row = tuple[int, Quality, float, Floats, Floats, float, float, Labellings]
@@ -167,8 +163,7 @@ class Block:
     """Neighbouring instances of a risk, and what it takes to make planes of answers about them."""
 
     problem: Problem
-    instances: list[int]
-    """Their numbers in the risk."""
+    instances: list[int]  # their numbers in the risk
     xs: Sequence[Any]
     ys: Sequence[Any]
     sample_weight: Floats

@@ -67,11 +67,9 @@ def read_npz(
 class Archive:
     """A kind of file."""
 
-    kind: str
-    """"model" or "checkpoint"."""
+    kind: str  # "model" or "checkpoint"
     version: int
-    error: type[StructSVMError]
-    """What is raised for a file that is not one."""
+    error: type[StructSVMError]  # what is raised for a file that is not one
 
     def write(
         self, path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]

@@ -23,8 +23,7 @@ from structsvm.support.values import Floats, Ints, Stack
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 logger = logging.getLogger("structsvm.compiled")
-VALUES_TOGETHER = 64
-"""Values that are looked at side by side."""
+VALUES_TOGETHER = 64  # values that are looked at side by side
 NOT_KEPT = (
     "what numba has compiled cannot be kept (%s): each process takes some ten seconds to compile "
     "it again; set NUMBA_CACHE_DIR to a folder with space for some MB"

@@ -25,12 +25,10 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
-FIRST_CALL = 5e7
-"""Operations of the first compiled call of several, at most."""
+FIRST_CALL = 5e7  # operations of the first compiled call of several, at most
 SHORT_CALL = 0.05
 """Seconds of a compiled call below which the next one is twice as long, above which half."""
-RINGS_AGAIN = 0.2
-"""Seconds after which an alarm rings again."""
+RINGS_AGAIN = 0.2  # seconds after which an alarm rings again
 AT_THE_DOOR = ("__enter__", "__exit__")
 """What an alarm does not interrupt: a block that begins or ends, perhaps that of the alarm."""
 

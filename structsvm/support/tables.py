@@ -25,8 +25,7 @@ class ShortTable:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    notes: tuple[str, ...] = ()
-    """Sentences below it."""
+    notes: tuple[str, ...] = ()  # sentences below it
 
     def __str__(self) -> str:
         """Plain text, words on the left and numbers on the right."""

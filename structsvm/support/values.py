@@ -40,10 +40,8 @@ def all_within(X: Floats, bound: float) -> bool:
 class Stack:
     """Arrays (T_i, P), one below the other."""
 
-    rows: Floats
-    """All rows, (n, P)."""
-    first: Ints
-    """Where those of each array begin, (N + 1,)."""
+    rows: Floats  # all rows, (n, P)
+    first: Ints  # where those of each array begin, (N + 1,)
 
     @classmethod
     def of(cls, Xs: Sequence[Floats]) -> "Stack":
@@ -86,10 +84,8 @@ def offsets(sizes: Sequence[int] | Ints) -> Ints:
     return first
 
 
-REAL = int | float | np.integer | np.floating
-"""What holds a real number, but for truth values."""
-LARGEST_SEED = 2**32 - 1
-"""What scikit-learn and the older generators of numpy take at most."""
+REAL = int | float | np.integer | np.floating  # what holds a real number, but for truth values
+LARGEST_SEED = 2**32 - 1  # what scikit-learn and the older generators of numpy take at most
 
 
 def meant(word: Any, known: Iterable[str]) -> str:
@@ -159,8 +155,7 @@ def some_of(names: Sequence[Any], limit: int = 6, between: str = ", ") -> Text:
     return shown if len(names) <= limit else shown + f"{between}... ({len(names)} in all)"
 
 
-FORMULA = ("=", "+", "-", "@")
-"""How a cell begins that a program for sheets computes."""
+FORMULA = ("=", "+", "-", "@")  # how a cell begins that a program for sheets computes
 
 
 def cell(value: Any) -> Any:
