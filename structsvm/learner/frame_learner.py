@@ -259,7 +259,8 @@ class StatePath(Model):
 
     def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The segments of the best path."""
-        path = best_states(self._score_of(problem, instance), constraint=constraint)
+        score = self._score_of(problem, instance)
+        path = best_states(score, constraint.n_clusters, constraint)
         return Found.of(runs_of(path), path)
 
     def margins(
@@ -267,14 +268,15 @@ class StatePath(Model):
     ) -> tuple[Found, Floats]:
         """The same, and by how much the score of the best path without each change is less."""
         score = self._score_of(problem, instance)
-        margins = state_margins(score, None, constraint, tolerance)
+        margins = state_margins(score, constraint.n_clusters, constraint, tolerance)
         return Found.of(runs_of(margins.states), margins.states), margins.boundaries
 
     def losses_with(
         self, problem: Any, instance: Instance, constraint: Constraint, places: Ints
     ) -> Floats:
         """By how much the score of the best path with each change is less."""
-        return losses_with(self._score_of(problem, instance), places, None, constraint)
+        score = self._score_of(problem, instance)
+        return losses_with(score, places, constraint.n_clusters, constraint)
 
     def _score_of(self, problem: Any, instance: Instance) -> StateScore:
         """What a path earns whose segments have the lengths that the problem allows."""
