@@ -24,17 +24,14 @@ from structsvm.support.values import Floats, Ints
 class Chunks(NamedTuple):
     """Samples that are linked, as chunks, and which chunks have to be apart."""
 
-    of: Ints
-    """Chunk of each row, (T,)."""
+    of: Ints  # chunk of each row, (T,)
     sums: Floats
     """Sum of the rows of each, how many it has of each true cluster, and of all, (C, r + K_i + 1).
 
     The sum of a cluster's chunks is scored by ``sum_j weights[j] sums[j]^2 / sums[-1]``.
     """
-    weights: Floats
-    """1 for each column, and minus the prices of the true clusters, (r + K_i,)."""
-    first: Ints
-    """``apart[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)."""
+    weights: Floats  # 1 for each column, and minus the prices of the true clusters, (r + K_i,)
+    first: Ints  # ``apart[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)
     apart: Ints
 
     @classmethod

@@ -20,24 +20,18 @@ from structsvm.support.values import Floats, Ints
 MOST_WORK = 4e9
 """Products after which no further sweep begins: reached when clusters cost nothing and there are
 nearly as many of them as samples."""
-
-UNROLLED = 4
-"""Features that are multiplied in one pass over the clusters."""
+UNROLLED = 4  # features that are multiplied in one pass over the clusters
 
 
 class _Slots(NamedTuple):
     """The same in columns, so that all clusters are judged at once."""
 
-    sums: Floats
-    """(r, K), with rows of zeros at the end."""
-    table: Floats
-    """(K_i, K)."""
+    sums: Floats  # (r, K), with rows of zeros at the end
+    table: Floats  # (K_i, K)
     sizes: Floats
     h: Floats
-    share: Floats
-    """``1 / (size + 1)``, (K,)."""
-    worth: Floats
-    """``h / size``; ``-d`` for an empty slot, what opening it brings, (K,)."""
+    share: Floats  # ``1 / (size + 1)``, (K,)
+    worth: Floats  # ``h / size``; ``-d`` for an empty slot, what opening it brings, (K,)
 
 
 def improve(

@@ -14,25 +14,18 @@ from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces
 from structsvm.support.values import Floats, Ints
 
-MOST_LEAVES = 8_000
-"""Ward's tree stands on single samples up to here."""
-SUMMARY = 1_000
-"""Beyond, it stands on this many clusters of a coarse K-means."""
-SUBSAMPLE = 50_000
-"""Samples on which the coarse K-means is fitted."""
+MOST_LEAVES = 8_000  # Ward's tree stands on single samples up to here
+SUMMARY = 1_000  # beyond, it stands on this many clusters of a coarse K-means
+SUBSAMPLE = 50_000  # samples on which the coarse K-means is fitted
 
 
 class GroupedObjective(NamedTuple):
     """A trace objective in the form in which single clusters are scored."""
 
-    Z: Floats
-    """(T, r), contiguous."""
-    truth: Ints
-    """True cluster of each sample, (T,); all 0 when there is none."""
-    truth_price: Floats
-    """``c / |P_k|``, (K_i,); zero when there is no truth."""
-    shift: float
-    """d."""
+    Z: Floats  # (T, r), contiguous
+    truth: Ints  # true cluster of each sample, (T,); all 0 when there is none
+    truth_price: Floats  # ``c / |P_k|``, (K_i,); zero when there is no truth
+    shift: float  # d
 
     @classmethod
     def of(cls, objective: TraceObjective) -> "GroupedObjective":
@@ -53,14 +46,10 @@ class GroupedObjective(NamedTuple):
 class Clusters(NamedTuple):
     """The clusters of a labelling."""
 
-    sums: Floats
-    """Sum of the samples, (K, r)."""
-    table: Floats
-    """Contingency with the truth, (K, K_i)."""
-    sizes: Floats
-    """(K,); empty slots at the end."""
-    h: Floats
-    """``h`` of each cluster, (K,)."""
+    sums: Floats  # sum of the samples, (K, r)
+    table: Floats  # contingency with the truth, (K, K_i)
+    sizes: Floats  # (K,); empty slots at the end
+    h: Floats  # ``h`` of each cluster, (K,)
 
 
 def kmeans(points: Floats, K: int, n_init: int, seed: int) -> Ints:
@@ -195,8 +184,7 @@ def lloyd(points: Floats, K: int, n_init: int, seed: int, weights: Floats | None
 # A chain of nearest neighbours grows until two clusters are each other's nearest; these are merged,
 # and the merges, sorted by cost, are Ward's (Murtagh 1983; Muellner 2011).
 
-DISTANCE_OVERHEAD = 8
-"""So many more columns would cost what a distance costs without any."""
+DISTANCE_OVERHEAD = 8  # so many more columns would cost what a distance costs without any
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +193,7 @@ class WardTree:
 
     pairs: Ints
     """A leaf of either side, (L - 1, 2): the second joins the cluster that the first stands for."""
-    costs: Floats
-    """``Delta`` of each merge, nondecreasing, (L - 1,)."""
+    costs: Floats  # ``Delta`` of each merge, nondecreasing, (L - 1,)
 
     @property
     def n_leaves(self) -> int:

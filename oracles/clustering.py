@@ -26,10 +26,7 @@ from structsvm.support.values import Ints, refuse_below
 
 WARD_BESIDE_KMEANS = 2_000
 """With K known, samples up to which Ward's tree (O(T^2)) is tried as well as K-means."""
-
-HEAT = 5
-"""Sweeps of Hartigan moves from every start, before the worse ones are left."""
-
+HEAT = 5  # sweeps of Hartigan moves from every start, before the worse ones are left
 FINALISTS = 3
 """Starts that go on. On digits, letter and movement_libras the answers lost no more than 0.0004 of
 an objective of 2 on average, in half of the sweeps."""

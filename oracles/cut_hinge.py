@@ -26,19 +26,15 @@ class Point:
     """A hinge at one metric."""
 
     W: Weights
-    operator: CutOperator
-    """``C``."""
-    truth: float
-    """``a``."""
+    operator: CutOperator  # ``C``
+    truth: float  # ``a``
 
 
 @dataclass(frozen=True, eq=False)
 class _LabelledGraph:
     similarity: Similarity
-    Y: Floats
-    """True clusters of the nodes, (T, K)."""
-    margin: float
-    """``kappa``."""
+    Y: Floats  # true clusters of the nodes, (T, K)
+    margin: float  # ``kappa``
     forced: ClassVar[int] = 0
     """How many eigenvectors are forced into the maximiser, each with the score 1."""
 

@@ -14,12 +14,9 @@ from structsvm.status import Quality
 from structsvm.support.values import Floats, is_whole
 
 Labels = NDArray[np.int8]
-
 MOST_ENUMERATED = {False: 11, True: 18}
 """Largest T, by whether only segmentations count: 678,570 partitions, 131,072 segmentations."""
-
-MOST_LISTED = {False: 13, True: 24}
-"""The same of what is listed and not looked at: in 0.4 GB."""
+MOST_LISTED = {False: 13, True: 24}  # the same of what is listed and not looked at: in 0.4 GB
 
 
 @dataclass(frozen=True)

@@ -25,22 +25,17 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.values import Floats, Ints
 
-MOST_CLUSTERS = 20
-"""Where counting clusters ends."""
-LANCZOS_TOLERANCE = 1e-6
-"""Of Lanczos."""
+MOST_CLUSTERS = 20  # where counting clusters ends
+LANCZOS_TOLERANCE = 1e-6  # of Lanczos
 
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
     """The relaxed cut: leading eigenvectors of a normalized similarity, sqrt(d) the first."""
 
-    values: Floats
-    """Decreasing, (m,); at most 1."""
-    vectors: Floats
-    """Orthonormal, (T, m)."""
-    degrees: Floats
-    """(T,)."""
+    values: Floats  # decreasing, (m,); at most 1
+    vectors: Floats  # orthonormal, (T, m)
+    degrees: Floats  # (T,)
 
     @classmethod
     def of(cls, W: Weights, count: int) -> "Embedding":
@@ -154,29 +149,20 @@ def _exactly(labels: Ints, coordinates: Floats, K: int) -> EquivalenceMatrix:
     return EquivalenceMatrix.from_labels(with_exactly(coordinates, numbered(labels), K))
 
 
-DEFLATION = 3.0
-"""Taken off the eigenvalue 1 - 2 kappa of sqrt(d), which makes it the smallest."""
-
-DENSE = 400
-"""Nodes up to which the matrix is decomposed rather than iterated on."""
-
+DEFLATION = 3.0  # taken off the eigenvalue 1 - 2 kappa of sqrt(d), which makes it the smallest
+DENSE = 400  # nodes up to which the matrix is decomposed rather than iterated on
 DENSE_AT_LAST = 3000
 """Nodes up to which it is where Lanczos does not converge, because a graph nearly falls apart."""
-
-LAST_TOLERANCES = (1e-5, 1e-3)
-"""With which Lanczos tries again on larger graphs."""
+LAST_TOLERANCES = (1e-5, 1e-3)  # with which Lanczos tries again on larger graphs
 
 
 @dataclass(frozen=True, eq=False)
 class CutOperator:
     """``A = matrix + vectors core vectors^T``, symmetric."""
 
-    matrix: Any
-    """(T, T), an array or in CSR form."""
-    vectors: Floats
-    """(T, m)."""
-    core: Floats
-    """Symmetric, (m, m)."""
+    matrix: Any  # (T, T), an array or in CSR form
+    vectors: Floats  # (T, m)
+    core: Floats  # symmetric, (m, m)
 
     def apply(self, V: Floats) -> Floats:
         """``A V`` for a vector (T,) or several (T, k)."""

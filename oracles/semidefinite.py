@@ -37,12 +37,9 @@ TIGHT = 1e-7
 class SemidefiniteSolution:
     """An approximate optimum of the program, and a bound that holds whatever its accuracy."""
 
-    M: Floats
-    """(T, T); feasible to the accuracy of the solver."""
-    multipliers: Floats
-    """``N >= 0``, (T, T)."""
-    upper_bound: float
-    """``spectral(A + N)``."""
+    M: Floats  # (T, T); feasible to the accuracy of the solver
+    multipliers: Floats  # ``N >= 0``, (T, T)
+    upper_bound: float  # ``spectral(A + N)``
 
 
 @dataclass(frozen=True)

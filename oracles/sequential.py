@@ -29,7 +29,6 @@ from structsvm.support.values import Floats, Ints, Stack, is_whole, read_only
 
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""
-
 SHORT_ENOUGH = 1024
 """Samples up to which the scores of all segments are written down for a path of prices."""
 

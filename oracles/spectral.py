@@ -25,8 +25,7 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.values import Floats
 
-LARGEST_FACTOR = 2**27
-"""Numbers in the largest relaxed factor (T, K) that is ever formed: 1 GB."""
+LARGEST_FACTOR = 2**27  # numbers in the largest relaxed factor (T, K) that is ever formed: 1 GB
 
 
 @dataclass(frozen=True)
@@ -164,12 +163,9 @@ BLOCK = 16_384
 class CompressedData:
     """``(Xc, Uc)``: all that an objective needs to know of ``(X, M_i)``."""
 
-    X: Floats
-    """``Xc = Q^T X``, (m, P); row 0 is ``sqrt(T)`` times the mean."""
-    U: Floats
-    """``Uc = Q^T U_i``, (m, K); no columns when there is no truth."""
-    n_samples: int
-    """T."""
+    X: Floats  # ``Xc = Q^T X``, (m, P); row 0 is ``sqrt(T)`` times the mean
+    U: Floats  # ``Uc = Q^T U_i``, (m, K); no columns when there is no truth
+    n_samples: int  # T
 
     @property
     def n_null(self) -> int:
@@ -191,8 +187,7 @@ class CompressedProjector:
     """``M = (Q V)(Q V)^T``, plus the projector on ``n_null`` directions orthogonal to the data."""
 
     data: CompressedData
-    V: Floats
-    """Orthonormal, (m, k)."""
+    V: Floats  # orthonormal, (m, k)
     n_null: int = 0
 
     @property
@@ -214,12 +209,9 @@ class Basis:
 
     labels: EquivalenceMatrix
     """``U``, with ``W = U R``: a basis of ``[1, U_i]`` whose first column is ``1 / sqrt(T)``."""
-    rotation: Floats
-    """``R``."""
-    within: Floats
-    """``Q_w`` up to rounding, (T, m - k)."""
-    overlap: Floats
-    """``W^T`` times that, which rounding makes: it is taken out again, ..."""
+    rotation: Floats  # ``R``
+    within: Floats  # ``Q_w`` up to rounding, (T, m - k)
+    overlap: Floats  # ``W^T`` times that, which rounding makes: it is taken out again,
     inverse: Floats
     """... and this makes the rest orthonormal."""
 

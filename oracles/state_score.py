@@ -13,8 +13,7 @@ from structsvm.partitions.trace_objective import faults_of_truth
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.values import Floats, Ints, is_number, is_whole, read_only, shown
 
-NEVER_LATE = read_only(np.zeros((0, 0), dtype=np.int64))
-"""Where no scores are late."""
+NEVER_LATE = read_only(np.zeros((0, 0), dtype=np.int64))  # where no scores are late
 
 
 @dataclass(frozen=True, eq=False)

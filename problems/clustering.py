@@ -32,12 +32,9 @@ from structsvm.status import Quality
 from structsvm.support.values import Floats, refuse_bad_seed, refuse_below, refuse_unlisted
 
 ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
-
 FEW_CLUSTERS = 3
 """Clusters up to which "auto" relaxes; from 4 on the relaxation is too loose to learn from."""
-
-LEARNING_SWEEPS = 20
-"""Most sweeps of Hartigan moves from each start while learning."""
+LEARNING_SWEEPS = 20  # most sweeps of Hartigan moves from each start while learning
 
 
 @dataclass(frozen=True)

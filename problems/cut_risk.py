@@ -22,8 +22,7 @@ class CutRisk(CompositeRisk):
     space: WeightSpace
     regularizer: Regularizer
     start: Floats
-    shares: Floats
-    """Shares of the graphs in the mean, (N,)."""
+    shares: Floats  # shares of the graphs in the mean, (N,)
     seed: int | None = None
     """Of K-means, which rounds the most violated cuts to partitions; None leaves them relaxed."""
 

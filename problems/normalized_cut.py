@@ -53,9 +53,7 @@ from structsvm.weights import WeightSpace
 INVISIBLE, COLLAPSE = 0.05, 0.5
 """Kappas of the plain objective below which the loss is invisible, and from which on the zero
 metric is the best: with ``2 kappa >= 1`` the constant vector leaves M."""
-
 APPEARANCE_SCALES = 2.0 ** np.arange(-5, 5)
-
 SPATIAL_SCALES = np.append(0.0, APPEARANCE_SCALES)
 
 
@@ -319,8 +317,7 @@ class CutObjective(Objective):
     """Learning a metric for normalized cuts, in units in which the identity is the start."""
 
     problem: NormalizedCut
-    metric: str
-    """"diagonal" or "full"."""
+    metric: str  # "diagonal" or "full"
     n_features: int
 
     def weight_space(self) -> WeightSpace:

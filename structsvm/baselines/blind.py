@@ -23,14 +23,10 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.values import Floats
 from structsvm.training_labels import Known
 
-N_LENGTHS = 80
-"""Lengths to choose from, from one sample to the longest recording."""
+N_LENGTHS = 80  # lengths to choose from, from one sample to the longest recording
 MAX_SEGMENTATIONS = 40
 """Segmentations to choose from, and recordings to judge them by, of the training recordings."""
-
-Stretches = Sequence[Stretch]
-"""Stretches of recordings of which the segmentation is known."""
-
+Stretches = Sequence[Stretch]  # stretches of recordings of which the segmentation is known
 Times = tuple[Floats, Floats]
 """Shares s and offsets d, (n,) each, of changes at ``s T + d`` in a recording of T samples: s is 0
 for what is counted from the start, 1 from the end, and d is 0 for what is scaled."""
@@ -177,10 +173,8 @@ class FixedTimes(BlindLearner):
 class ProtocolTimes(BlindModel):
     """Changes at given times of a recording."""
 
-    times: Sequence[Times]
-    """The best ones first."""
-    shares: Floats
-    """Where changes were, as shares of the lengths of their recordings."""
+    times: Sequence[Times]  # the best ones first
+    shares: Floats  # where changes were, as shares of the lengths of their recordings
 
     def ends(self, T: int, K: int | None) -> list[int]:
         if K is None:

@@ -25,15 +25,10 @@ from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.values import Floats
 
-DISTANCES = (1, 2, 3, 5, 8, 12)
-"""Samples between two peaks, at least, to choose from."""
-
+DISTANCES = (1, 2, 3, 5, 8, 12)  # samples between two peaks, at least, to choose from
 USUAL_SETTING = (SPREAD, 0.5, DISTANCE)
 """Spread, threshold and distance where nothing can be held out to choose by."""
-
-SPREADS = (0, 1, 2, 3, 4, 6)
-"""Samples on either side whose probabilities are added, to choose from."""
-
+SPREADS = (0, 1, 2, 3, 4, 6)  # samples on either side whose probabilities are added, to choose from
 QUANTILES = np.linspace(0.5, 0.995, 34)
 """Quantiles of the sums at held-out samples, which are the thresholds to choose from."""
 

@@ -30,7 +30,6 @@ from structsvm.support.values import Floats, Ints
 
 USUAL_PRICE = 3.0
 """Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""
-
 CHANGE_PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
 
 

@@ -111,8 +111,7 @@ class RowClassifier(Learner):
 class Classes(Model):
     """The class of each row, whatever the number of clusters that is asked for."""
 
-    classifier: Any
-    """The fitted classifier of scikit-learn."""
+    classifier: Any  # the fitted classifier of scikit-learn
 
     def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The rows of each class."""
@@ -120,13 +119,9 @@ class Classes(Model):
         return Found.of(EquivalenceMatrix.from_labels(codes), codes)
 
 
-USUAL_THRESHOLD = 0.5
-"""Of the second of two regions, where nothing says otherwise."""
-
+USUAL_THRESHOLD = 0.5  # of the second of two regions, where nothing says otherwise
 THRESHOLDS = np.linspace(0.1, 0.9, 33)
-
-PIXELS = 4_000
-"""Pixels of all images together that are learned from, about."""
+PIXELS = 4_000  # pixels of all images together that are learned from, about
 
 
 @dataclass(eq=False, repr=False)
@@ -261,8 +256,7 @@ class SeenNodes(Stage):
 class Regions(Model):
     """The most probable region of each node."""
 
-    threshold: float
-    """Of the probability of the second of two regions."""
+    threshold: float  # of the probability of the second of two regions
 
     def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The nodes, or pixels, of each region; at most so many regions, the most probable ones."""

@@ -17,12 +17,9 @@ from structsvm.errors import DataError
 from structsvm.support.contract import Contract, hook
 from structsvm.support.values import Floats, counted, is_whole, refuse_unless
 
-Recordings = Sequence[Floats]
-"""Arrays (T_i, P)."""
-
+Recordings = Sequence[Floats]  # arrays (T_i, P)
 Reach = tuple[float, float]
 """How many samples before a sample, and after it, what is made of it depends on."""
-
 EVERYTHING: Reach = (inf, inf)
 
 

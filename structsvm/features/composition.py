@@ -28,8 +28,7 @@ WANTED_NAMES = "one or more, which differ and have no double underscore"
 class _Composition(RecordingTransformer):
     """Stages with names, which are parameters as in the pipelines of scikit-learn."""
 
-    in_a_row: ClassVar[bool]
-    """Whether each stage takes the features of the one before."""
+    in_a_row: ClassVar[bool]  # whether each stage takes the features of the one before
 
     def __init__(self, *stages: Any) -> None:
         self.stages = stages

@@ -50,13 +50,9 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 WORTH_THREADS = 50_000_000
 """Values from which on threads of a classifier do not wait for each other at every node."""
-
 FEW_ROWS = "n_components > n_samples"
 """What a kernel says that takes every row, where these are few."""
-
-SUM_TOLERANCE = 1e-3
-"""How far the sum of probabilities may be from 1."""
-
+SUM_TOLERANCE = 1e-3  # how far the sum of probabilities may be from 1
 DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
 
@@ -107,14 +103,10 @@ class FrameModel:
     features: RecordingTransformer
     standardizer: Standardizer
     classifier: Any
-    known: Ints
-    """Numbers of the states that the classifier knows, in the order of its columns."""
-    n_classes: int
-    """C, of which it may know fewer."""
-    weight: float = 1.0
-    """What it counts in a mean of several."""
-    step: int = 1
-    """One sample of so many is looked at, and stands for those about it."""
+    known: Ints  # numbers of the states that the classifier knows, in the order of its columns
+    n_classes: int  # C, of which it may know fewer
+    weight: float = 1.0  # what it counts in a mean of several
+    step: int = 1  # one sample of so many is looked at, and stands for those about it
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is remembered only to save time."""
@@ -220,17 +212,14 @@ class FrameRecipe:
     learner: Any
     features: RecordingTransformer
     standardize: str | None
-    usual: str = "boosting"
-    """The classifier where the estimator has none of its own."""
+    usual: str = "boosting"  # the classifier where the estimator has none of its own
     words: Words = RECORDINGS
     kept: str = "all"
     """Models whose mean is kept: those of the folds and of the whole, or one of these."""
     estimator: Any = None
     n_folds: Any = None
-    every: int = 1
-    """Samples from one frame that is learned from to the next."""
-    step: int = 1
-    """Samples from one frame that is looked at to the next."""
+    every: int = 1  # samples from one frame that is learned from to the next
+    step: int = 1  # samples from one frame that is looked at to the next
 
     def __post_init__(self) -> None:
         self.owner = type(self.learner).__name__

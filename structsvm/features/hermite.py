@@ -8,8 +8,7 @@ import numpy as np
 from structsvm.features.base import Stage
 from structsvm.support.values import Floats, is_whole, refuse_unless
 
-NORMAL = 1.4826
-"""Standard deviation of a normal variable whose median absolute deviation is 1."""
+NORMAL = 1.4826  # standard deviation of a normal variable whose median absolute deviation is 1
 
 
 def hermite_functions(x: Floats, n: int) -> Floats:

@@ -12,12 +12,9 @@ PRIOR = 0.1
 """What equal weights count, in groups of recordings. Of 0.1 and 1 the smaller one had the smaller
 mean loss on 14 divisions of har_spsw, mocap6, SKAB, TEP and digits into groups learned from and
 groups held out."""
-
 ROUNDS, SAME = 200, 1e-5
 """Iterations of expectation maximisation at most, and steps between weights that are alike."""
-
-SAMPLES_POOLED = 20_000
-"""Samples that weights are learned from, at most about."""
+SAMPLES_POOLED = 20_000  # samples that weights are learned from, at most about
 
 
 def pool_weights(likelihoods: Floats, counts: Floats, prior: float = PRIOR) -> Floats:

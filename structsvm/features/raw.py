@@ -14,8 +14,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
 from structsvm.support.values import Floats, Ints, counted, is_number, refuse_unless
 
-VALUES_AT_ONCE = 2**21
-"""Values of windows that are computed with at a time."""
+VALUES_AT_ONCE = 2**21  # values of windows that are computed with at a time
 
 WINDOW_STATISTICS: dict[str, Callable[[Floats], Any]] = {
     "mean": lambda stack: stack.mean(axis=1),

@@ -35,7 +35,6 @@ from structsvm.support.values import Bools, Floats, Ints, refuse_below
 FEWEST_SCORED = 4
 """Samples from which scores are learned: of those that are learned from while a fold is held out,
 each is scored by a model that has seen the others."""
-
 Learned = tuple[list[Floats], list[FrameModel]]
 """Probabilities of recordings that were held out, and the model of each; none if none were."""
 
@@ -235,9 +234,7 @@ def region_recipe(learner: Any) -> FrameRecipe:
     return FrameRecipe(learner, context, "training", "forest", GRAPHS, kept="whole")
 
 
-NEIGHBOURS = (-2, 0, 2)
-"""Lags at which the classifier of boundaries sees the columns themselves."""
-
+NEIGHBOURS = (-2, 0, 2)  # lags at which the classifier of boundaries sees the columns themselves
 SPREAD, DISTANCE = 3, 5
 """Samples on either side whose probabilities are added, and least samples between two peaks."""
 

@@ -29,17 +29,14 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What boosted trees or a forest have learned, which can predict and nothing else."""
 
     classes_: NDArray[Any]
-    roots: Ints
-    """The root of each tree, (trees,)."""
-    feature: Ints
-    """The feature that each node asks for, -1 for a leaf."""
+    roots: Ints  # the root of each tree, (trees,)
+    feature: Ints  # the feature that each node asks for, -1 for a leaf
     left: Ints
     right: Ints
     threshold: Floats
     value: Floats
     """What each node adds to each score, (n, scores); in a forest the shares of the classes."""
-    baseline: Floats | None = None
-    """The scores that boosting starts from; None for a forest."""
+    baseline: Floats | None = None  # the scores that boosting starts from; None for a forest
 
     @classmethod
     def of(cls, fitted: Any) -> Self | None:

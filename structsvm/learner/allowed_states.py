@@ -20,13 +20,10 @@ from structsvm.support.values import Bools, Floats, Ints, refuse_below
 class Allowed:
     """Which states may follow a state, begin and end a recording, and how long each lasts."""
 
-    changes: Bools
-    """(C, C)."""
-    first: Bools
-    """(C,), as all that follow."""
+    changes: Bools  # (C, C)
+    first: Bools  # (C,), as all that follow
     last: Bools
-    shortest: Floats
-    """The least and the greatest number of samples of a segment in each state."""
+    shortest: Floats  # the least and the greatest number of samples of a segment in each state
     longest: Floats
 
     @classmethod

@@ -20,9 +20,7 @@ from structsvm.support.values import Floats, refuse_unlisted
 from structsvm.weights import metric_factor
 
 __all__ = ["NAMES", "fit"]
-
-LEADING = 32
-"""Directions of OLDA that a metric is learned in."""
+LEADING = 32  # directions of OLDA that a metric is learned in
 
 
 def fit(

@@ -16,21 +16,13 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.values import Floats, Ints, some_of
 from structsvm.training_labels import Known
 
-FAR = 10.0
-"""How many ranges of the other values a value is away from them that is none."""
-
-VARIED = 5
-"""Different values that the others have at least: a switch or a class has no codes."""
-
+FAR = 10.0  # how many ranges of the other values a value is away from them that is none
+VARIED = 5  # different values that the others have at least: a switch or a class has no codes
 EXPLAINED = 1 - 1e-9
 """A share of the variance from which on a feature is constant within the labelled parts."""
-
-FEW = 1000
-"""Rows that tell what most of a column are."""
-
+FEW = 1000  # rows that tell what most of a column are
 MET = 0.5
 """A share of the changes that a column has to mark, and of the samples that may be beside them."""
-
 Said = tuple[str, str, dict[str, Any]]
 """What columns are, what to do about it, and the names and numbers behind the sentence."""
 
@@ -96,8 +88,7 @@ def divided(truths: Sequence[Any]) -> list[tuple[int, EquivalenceMatrix]]:
     return [(i, M) for i, M in numbered if 1 < M.n_clusters < M.n_samples]
 
 
-Part = tuple[Data, EquivalenceMatrix]
-"""Items of an instance whose partition is known, and it."""
+Part = tuple[Data, EquivalenceMatrix]  # items of an instance whose partition is known, and it
 
 
 def labelled_parts(instances: Sequence[Instance], labels: Sequence[Any]) -> list[Part]:

@@ -47,11 +47,9 @@ from structsvm.support.progress import share
 from structsvm.support.values import Floats, among, is_number, refuse_unless, refuse_unlisted
 from structsvm.weights import PSD, metric_factor
 
-LEARNED = ("full", "diagonal")
-"""Kinds of metrics that a structured SVM learns."""
+LEARNED = ("full", "diagonal")  # kinds of metrics that a structured SVM learns
 IDLE = {"regularizer": "squared", "lam": None, "solver": "auto", "constraints": None}
 """Values of the parameters that say nothing about a metric in closed form."""
-
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
 
@@ -60,17 +58,14 @@ class Settings:
     """How to learn, whatever the data."""
 
     problem: PartitionProblem
-    metric: str
-    """The cone of the metric: "full" or "diagonal"."""
+    metric: str  # the cone of the metric: "full" or "diagonal"
     closed_form: str | None
     """The name of the metric in :mod:`structsvm.learner.closed_forms`, if nothing is learned."""
-    regularizer: Regularizer
-    """The regularizer before it is weighted by ``lam``."""
+    regularizer: Regularizer  # the regularizer before it is weighted by ``lam``
     lam: float
     features: RecordingTransformer | None
     standardize: str | None
-    shrinkage: float | None
-    """Of the covariance in a closed form; None for that of the form."""
+    shrinkage: float | None  # of the covariance in a closed form; None for that of the form
     whiten: Whitening | None
     """Makes the features that learning sees; None for those that it is given."""
     solver: Solver
@@ -165,21 +160,15 @@ def regularizer_from(name: str | Regularizer) -> Regularizer:
 
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
-
 NOT_RESUMED = (
     parameter("resume")
     + " keeps one convex problem: it is not for partial labels, nor for a closed form"
 )
-INEXACT = 1e-6
-"""A share of the size of scores by which two may differ for rounding."""
-CHECKED = 10
-"""Training instances, at most, that are partitioned to check a problem."""
-
+INEXACT = 1e-6  # a share of the size of scores by which two may differ for rounding
+CHECKED = 10  # training instances, at most, that are partitioned to check a problem
 BEGUN, SOLVED = 0.15, 0.85
 """What part of the time has passed, about, when the untrained metric is known, and the learned."""
-
 logger = logging.getLogger("structsvm")
-
 Callback = Callable[[HistoryEntry], None]
 
 
@@ -193,8 +182,7 @@ class FitResult:
     units: LearningUnits
     truths: Sequence[EquivalenceMatrix]
     """What was learned from: the labels, completed where they were partial."""
-    alternated: Any = None
-    """Of partial labels, how they were completed."""
+    alternated: Any = None  # of partial labels, how they were completed
 
     @property
     def is_interrupted(self) -> bool:

@@ -38,9 +38,7 @@ from structsvm.support.progress import share, stage
 from structsvm.support.values import Bools, Floats, Ints, among
 
 LAGS = (-0.25, -0.125, 0.0, 0.125, 0.25)
-WINDOWS = (0.25, 0.5, 1.0)
-"""Lags, and widths of windows, that classifiers see, in typical segments."""
-
+WINDOWS = (0.25, 0.5, 1.0)  # lags, and widths of windows, that classifiers see, in typical segments
 SCORED, TRIED, LEARNED = 0.6, 0.8, 0.85
 """The parts of the time, about, after which classifiers have scored the recordings, settings were
 tried, and the search for segments was learned from all of them."""
@@ -167,8 +165,7 @@ class Stretch:
     start: int
     end: int
     truth: EquivalenceMatrix
-    n_samples: int
-    """Of the recording."""
+    n_samples: int  # of the recording
 
     @property
     def edges(self) -> tuple[bool, bool]:
@@ -184,15 +181,11 @@ class Stretch:
 class Scored:
     """Training recordings, and what classifiers say of them that have not seen them."""
 
-    probabilities: Sequence[Floats]
-    """(T_i, C) each; none where no recording can be held out."""
+    probabilities: Sequence[Floats]  # (T_i, C) each; none where no recording can be held out
     known: Sequence[Stretch]
-    fold: Ints
-    """In which each recording was held out, (N,)."""
-    codes: Sequence[Ints]
-    """Numbers of the states of each recording, (T_i,)."""
-    units: Ints
-    """The group of each recording, or its own number, (N,)."""
+    fold: Ints  # in which each recording was held out, (N,)
+    codes: Sequence[Ints]  # numbers of the states of each recording, (T_i,)
+    units: Ints  # the group of each recording, or its own number, (N,)
 
     def at(self, which: NDArray[np.bool_]) -> "Scored":
         """With some of the known stretches."""

@@ -22,10 +22,8 @@ class Instances:
     xs: list[Any]
     n_features: int | None = None
     """The number of columns of the matrix; None for instances of any other kind."""
-    names: list[str] | None = None
-    """The names of its columns, if it was a data frame."""
-    ys: list[Any] = field(default_factory=list)
-    """The labelling of each, if they are known."""
+    names: list[str] | None = None  # the names of its columns, if it was a data frame
+    ys: list[Any] = field(default_factory=list)  # the labelling of each, if they are known
     weights: Floats = field(default_factory=lambda: np.empty(0))
     """(N,), of sum 1, of labelled instances."""
 

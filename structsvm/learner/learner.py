@@ -37,12 +37,10 @@ OPTIONAL = ("columns_", "feature_names_in_", "lost_", "margin_rates_", "steps_")
 class How:
     """How to learn, beside what is set, as far as a method can."""
 
-    alternation: Any = None
-    """How partial labels are completed."""
+    alternation: Any = None  # how partial labels are completed
     resume: str | PathLike[str] | None = None
     callback: Callable[[HistoryEntry], None] | None = None
-    part: float = 1.0
-    """What part of the time it takes, about; baselines are fitted in the rest."""
+    part: float = 1.0  # what part of the time it takes, about; baselines are fitted in the rest
 
 
 class Learned(NamedTuple):

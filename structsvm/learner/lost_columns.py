@@ -20,7 +20,6 @@ from structsvm.support.values import some_of
 
 RELIED_ON = 0.05
 """A share of the weight of a metric from which on columns that are constant are named."""
-
 SPREAD = " spread"
 """How the name of the deviation of a column in each window ends; its mean has its name."""
 

@@ -17,15 +17,9 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.certificate import Stopping
 from structsvm.support.contract import hook
 
-METRIC_COST = 0.25
-"""What a metric of the columns costs."""
-
-FIRST = ("olda", "rca")
-"""Metrics in closed form that answer first, the better one first."""
-
-FIRST_SECONDS = 5.0
-"""What learning may take for the first answer, where there is no closed form."""
-
+METRIC_COST = 0.25  # what a metric of the columns costs
+FIRST = ("olda", "rca")  # metrics in closed form that answer first, the better one first
+FIRST_SECONDS = 5.0  # what learning may take for the first answer, where there is no closed form
 SHARED = ("features", "standardize", "n_jobs", "backend", "random_state")
 """Parameters that metrics in closed form have, too."""
 

@@ -13,14 +13,10 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.support.progress import stage
 from structsvm.support.values import among, refuse_unless
 
-ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})
-"""Names of metrics that people read in capitals."""
-
+ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})  # names of metrics that people read in capitals
 BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})
 """Methods that do not look at instances: nothing pays that is not better than these."""
-
-QUICK_COST = 3.0
-"""Up to which a baseline is quick."""
+QUICK_COST = 3.0  # up to which a baseline is quick
 
 
 @dataclass(frozen=True, eq=False)

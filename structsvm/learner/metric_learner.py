@@ -32,10 +32,8 @@ from structsvm.support.progress import share
 from structsvm.support.tables import ShortTable, data_frame
 from structsvm.support.values import Floats, counted, refuse_unlisted
 
-SHOWN = 10
-"""Features that are printed."""
-SCORED = 0.8
-"""What part of the time goes into features that are learned, such as scores, about."""
+SHOWN = 10  # features that are printed
+SCORED = 0.8  # what part of the time goes into features that are learned, such as scores, about
 FEWEST_TO_SCALE = 3
 """Rows from which on a mean and a deviation of their own say something: of two each is one away."""
 

@@ -11,8 +11,7 @@ from structsvm.errors import SettingsError
 from structsvm.partitions.model import Found
 from structsvm.support.values import Ints
 
-Columns = dict[str, list[Any]]
-"""What is known of the segments of a recording, by name, (K,) each."""
+Columns = dict[str, list[Any]]  # what is known of the segments of a recording, by name, (K,) each
 
 
 def names_of_items(found: Found, instance: Instance, states: NDArray[Any]) -> NDArray[Any]:

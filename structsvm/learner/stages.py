@@ -203,10 +203,8 @@ class FrameScores(Stage):
     """How probable each class is at each item, by the mean of several classifiers."""
 
     models: Sequence[FrameModel]
-    classes: NDArray[Any]
-    """Names of the states, (C,); numbers of what has no names."""
-    owner: str
-    """Who has learned the classifiers, for messages."""
+    classes: NDArray[Any]  # names of the states, (C,); numbers of what has no names
+    owner: str  # who has learned the classifiers, for messages
     named: bool = True
 
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:

@@ -31,23 +31,15 @@ SAMPLES = (0.15, 0.3, 0.6, 1.0)
 LENGTHS = (0.5, 1.0)
 PRICES = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Weights of the scores of samples and of lengths, and prices of a segment, to start from."""
-
 CHOICES = list(product(SAMPLES, LENGTHS, PRICES))
-
-USUAL = (0.3, 1.0, 1.0)
-"""Where nothing can be held out to choose by."""
-
-TUNED_ON = 3e8
-"""Operations of the search, about, that go into choosing where to start."""
-
+USUAL = (0.3, 1.0, 1.0)  # where nothing can be held out to choose by
+TUNED_ON = 3e8  # operations of the search, about, that go into choosing where to start
 COUNT_PRIOR, SHARE_PRIOR, LEAST_SPREAD = 0.5, 1e-3, 0.1
 """Added to counts of changes, to their shares, and to the spread of the logarithms of lengths: what
 was not seen is improbable, not impossible."""
-
 NATS = 3.0
 """Logarithms of probabilities that weigh as much as a loss of 1: the scale in which the weights are
 shrunk to counts. Of 0.3, 1 and 3 it had the smallest loss on s11-s15 of har_spsw."""
-
 TYPICAL = 13
 """Samples of a typical segment, of har_spsw at 10 Hz, in whose scores :data:`SAMPLES` and ``lam``
 were chosen: scores of longer segments are shrunk to these, as if there were so many samples. Else
@@ -56,14 +48,10 @@ learned weights of segments of hundreds of samples were worse than the counts th
 
 WORSE = 1.05
 """Times the loss of counts from which on they are kept: theirs is the least of many choices."""
-
-TIMES_LONGEST = 2
-"""Lengths are told apart up to so many times that of the longest labelled segment."""
-
+TIMES_LONGEST = 2  # lengths are told apart up to so many times that of the longest labelled segment
 BLOCKS_OF_A_SEGMENT, FEWEST_BLOCKS = 50, 10
 """Into how many blocks a typical segment is divided at most, and at least, while weights are
 learned."""
-
 WORK = 1e7
 """Operations that one search of all recordings takes then, about, if segments are long enough."""
 
@@ -210,18 +198,12 @@ class StateDecoder(FrameLearner):
 class Blocks:
     """Known stretches whose samples were put together, so that a search takes less time."""
 
-    xs: Sequence[Floats]
-    """Scores of each block in units of a typical segment, (n, C) each."""
-    ys: Sequence[Ints]
-    """The states of the blocks."""
-    units: Ints
-    """The group of each stretch."""
-    edges: Bools
-    """Whether it begins, and ends, where its recording does, (n, 2)."""
-    size: int
-    """Samples of a block."""
-    longest: int
-    """Up to how many blocks the lengths of segments are told apart."""
+    xs: Sequence[Floats]  # scores of each block in units of a typical segment, (n, C) each
+    ys: Sequence[Ints]  # the states of the blocks
+    units: Ints  # the group of each stretch
+    edges: Bools  # whether it begins, and ends, where its recording does, (n, 2)
+    size: int  # samples of a block
+    longest: int  # up to how many blocks the lengths of segments are told apart
 
     def at(self, which: Bools) -> "Blocks":
         """Some of the stretches."""
@@ -245,8 +227,7 @@ class LearnedStates(StatePath):
     """The best segments with states, by learned weights of scores, lengths and changes."""
 
     allowed: Allowed
-    lengths: Floats
-    """Scores of the lengths of segments in each state, (C, L)."""
+    lengths: Floats  # scores of the lengths of segments in each state, (C, L)
     weight: Floats
     smoothing: float
     late: Ints | None = None

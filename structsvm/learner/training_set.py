@@ -34,10 +34,7 @@ from structsvm.support.values import Floats, Ints
 from structsvm.training_labels import Known, labels_of_each, read_labels
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
-
 Made = TypeVar("Made")
-
-
 NOTHING_SAID = (
     "no label says that anything changes or differs: label a stretch with a change, or a region "
     "with at least one (-1 marks samples without a label: write classes -1 and 1 as 0 and 1)"
@@ -306,9 +303,7 @@ def names_of_labels(y: Any) -> list[str]:
     return [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values]
 
 
-SEED = 0
-"""Of the recordings that are drawn where not all of them fit in memory."""
-
+SEED = 0  # of the recordings that are drawn where not all of them fit in memory
 Learned = TypeVar("Learned")
 
 

@@ -20,12 +20,10 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.values import some_of
 from structsvm.training_labels import Known
 
-KEPT = 4096
-"""Rows of tables, at most, by which others are known again."""
+KEPT = 4096  # rows of tables, at most, by which others are known again
 WITH_CHANGE = 4
 """Numbers of a stretch that has a change: of its recording, its first sample, and two ends."""
-MANY = 0.1
-"""Of the rows of a table: where more were learned from, little is held out."""
+MANY = 0.1  # of the rows of a table: where more were learned from, little is held out
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from structsvm.partitions.training_instance import Truths
 from structsvm.partitions.traits import Traits
 
 SEVERAL = 30
-
 SHORTEST_USUAL = 1.5
 """So many samples, in segments shorter than this on average, are no segments but measurements."""
 

@@ -12,9 +12,7 @@ from typing import Any
 from structsvm.errors import Code, SettingsError, StructSVMError, parameter
 from structsvm.parallel.single import single_threaded
 
-Task = Callable[[Any, Any], Any]
-"""Takes a part and the argument."""
-
+Task = Callable[[Any, Any], Any]  # takes a part and the argument
 ShareTask = Callable[[Sequence[Any], Any], list[Any]]
 """Takes the parts of a share and the argument; an answer for each part."""
 
@@ -111,14 +109,12 @@ def _stored(path: Path) -> Sequence[Any]:
     return _read[path]
 
 
-_read: dict[Path, Sequence[Any]] = {}
-"""The shares that this worker has read, by path."""
+_read: dict[Path, Sequence[Any]] = {}  # the shares that this worker has read, by path
 
 
 @dataclass(frozen=True, eq=False)
 class Workers(Session):
-    submit: Callable[..., Any]
-    """Takes a function and its arguments to a future."""
+    submit: Callable[..., Any]  # takes a function and its arguments to a future
     shares: Sequence[Any]
     explained: Callable[[], AbstractContextManager[None]] = nullcontext
     """Says in our words what happens to workers."""

@@ -9,16 +9,11 @@ from typing import Any
 
 import threadpoolctl
 
-WITH_POOLS = ("scipy.linalg", "sklearn", "scs", "ruptures")
-"""Libraries that bring a thread pool."""
-
-_here = local()
-"""The libraries that a block of this thread has limited, in ``loaded``."""
+WITH_POOLS = ("scipy.linalg", "sklearn", "scs", "ruptures")  # libraries that bring a thread pool
+_here = local()  # the libraries that a block of this thread has limited, in ``loaded``
 _lock = Lock()
-_threads = 0
-"""How many threads are inside a block."""
-_blas: Any = None
-"""The limit that they share."""
+_threads = 0  # how many threads are inside a block
+_blas: Any = None  # the limit that they share
 
 
 @contextmanager

@@ -117,8 +117,7 @@ def _refuse_above(level: float, n: int, wanted: str, of: str, way_out: str) -> N
 class Places(NamedTuple):
     """Where changes may be, as ranges of samples, both ends included."""
 
-    around: list[tuple[int, int]]
-    """Around each predicted change, (K - 1,)."""
+    around: list[tuple[int, int]]  # around each predicted change, (K - 1,)
     possible: list[list[tuple[int, int]]]
     """Within each segment, those without a predicted change, (K,)."""
 

@@ -12,12 +12,8 @@ from structsvm.data.labels import full_labels
 from structsvm.errors import DataError
 from structsvm.support.values import Bools, Floats, Ints
 
-MOST_SAMPLES = 100_000_000
-"""Labels of more would take the memory of a whole machine."""
-
-WIDE = 64
-"""Columns from which on numpy adds the rows of one segment at a time ten times as quickly."""
-
+MOST_SAMPLES = 100_000_000  # labels of more would take the memory of a whole machine
+WIDE = 64  # columns from which on numpy adds the rows of one segment at a time ten times as quickly
 LARGE_TABLE = 1_000_000
 """Cells of a contingency table beyond which only those that are not zero are looked at."""
 

@@ -23,10 +23,8 @@ Whitening = Callable[[Examples], Floats]
 class LearningUnits:
     """The features learning sees: whitened perhaps, in units in which ``B = I`` is sensible."""
 
-    whitening: Floats | None
-    """(P, r); None for none."""
-    unit: float = 1.0
-    """The penalty that goes with the identity; 1 as long as it is not known."""
+    whitening: Floats | None  # (P, r); None for none
+    unit: float = 1.0  # the penalty that goes with the identity; 1 as long as it is not known
 
     def __call__(self, X: Floats) -> Floats:
         """The features of a standardised instance that learning sees, (T, r)."""

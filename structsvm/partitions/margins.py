@@ -25,15 +25,11 @@ from structsvm.status import Quality
 from structsvm.support.contract import is_replaced
 from structsvm.support.values import Bools, Floats, refuse_below
 
-SMALLEST = 1e-6
-"""Margins below this count as this: below it they are rounding."""
-
+SMALLEST = 1e-6  # margins below this count as this: below it they are rounding
 LEAST_FOUND = 0.1
 """A share of labelled changes that has to be found before margins say how rare false ones are: of
 SKAB 0 and 2 in 56 were found by folds of one half, and false ones in 161 samples of the other."""
-
-LARGEST = 1e6
-"""Margins above this, infinite ones among them, count as this."""
+LARGEST = 1e6  # margins above this, infinite ones among them, count as this
 
 
 def losses_without(

@@ -34,8 +34,7 @@ from structsvm.support.contract import asked, is_replaced
 from structsvm.support.values import Floats, Ints, Stack, all_within, counted
 
 PENALTIES_PER_DECADE = 15
-SMOOTHING = 3
-"""Steps of the grid on either side over which the loss curve is averaged."""
+SMOOTHING = 3  # steps of the grid on either side over which the loss curve is averaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,16 +172,12 @@ def _shared_oracle(problem: Any, instances: Sequence[Instance]) -> Oracle | None
 class Calibration:
     """The mean training loss against the penalty."""
 
-    penalties: Floats
-    """Increasing, (n,)."""
-    losses: Floats
-    """Mean of ``|M - M_i|_F^2`` over the training instances, (n,)."""
+    penalties: Floats  # increasing, (n,)
+    losses: Floats  # mean of ``|M - M_i|_F^2`` over the training instances, (n,)
     criterion: Floats | None = None
     """Values that the best penalty minimises, where these are not the losses, (n,)."""
-    smoothing: int = SMOOTHING
-    """Steps of the grid on either side over which the curve is averaged."""
-    n_clusters: int | None = None
-    """The usual number of clusters, where there is no price of one."""
+    smoothing: int = SMOOTHING  # steps of the grid on either side over which the curve is averaged
+    n_clusters: int | None = None  # the usual number of clusters, where there is no price of one
 
     @classmethod
     def of_counts(cls, counts: Iterable[int | None]) -> "Calibration":

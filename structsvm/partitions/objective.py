@@ -66,7 +66,6 @@ def loss_of(problem: Family, truth: Projector, guess: Projector) -> float:
 
 Constraints = Callable[[Any], list[Any]] | None
 """What a user asks of the weight: constraints of cvxpy, given an expression of it."""
-
 PENALTY_RIDGE = 0.05
 """Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
 

@@ -24,8 +24,7 @@ from structsvm.status import Quality as Quality
 from structsvm.support.contract import Contract, asked, checked_by, hook, raise_wrong
 from structsvm.support.values import Floats, Ints, Stack, all_within, is_number, shown
 
-DOUBT = 0.1
-"""Cost of rounding from which on there is a warning, as a part of the price of a change."""
+DOUBT = 0.1  # cost of rounding from which on there is a warning, as a part of the price of a change
 
 
 @dataclass(frozen=True)

@@ -29,16 +29,12 @@ class Plugin:
     """What an entry point declares, and what came of loading it."""
 
     name: str
-    value: str
-    """``module:class``."""
-    distribution: str
-    """Name and version of the distribution that declares it."""
-    summary: str = ""
-    """The first line of the class's documentation."""
+    value: str  # ``module:class``
+    distribution: str  # name and version of the distribution that declares it
+    summary: str = ""  # the first line of the class's documentation
     settings: dict[str, Any] = field(default_factory=dict)
     """Names and default values, None for one that has to be given."""
-    error: str | None = None
-    """Why it cannot be used; None if it can."""
+    error: str | None = None  # why it cannot be used; None if it can
 
 
 def entry_points(group: str) -> Sequence[EntryPoint]:

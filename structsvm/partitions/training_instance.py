@@ -19,9 +19,7 @@ from structsvm.support.contract import Contract
 from structsvm.support.values import Floats
 
 Instances = Sequence[Instance]
-
-Truths = Sequence[EquivalenceMatrix]
-"""The true partitions of as many instances."""
+Truths = Sequence[EquivalenceMatrix]  # the true partitions of as many instances
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +58,10 @@ negative."""
 class Scoring:
     """The metric and the prices by which samples are scored in a round."""
 
-    B: Floats
-    """A diagonal (P,), or a matrix (P, P)."""
-    in_metric: InMetric
-    """Transforms samples (T, P) to ``X L``, where ``B = L L^T``."""
-    kappa: float
-    """The weight of the loss."""
-    price: float
-    """``beta``, the price of a cluster."""
+    B: Floats  # a diagonal (P,), or a matrix (P, P)
+    in_metric: InMetric  # transforms samples (T, P) to ``X L``, where ``B = L L^T``
+    kappa: float  # the weight of the loss
+    price: float  # ``beta``, the price of a cluster
 
 
 class LabelledInstance(Contract):

@@ -10,8 +10,7 @@ from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import SettingsError
 from structsvm.support.values import is_number, refuse_unlisted
 
-LEAST_KAPPA = 1e-12
-"""A loss of a smaller weight drowns in the rounding of the scores."""
+LEAST_KAPPA = 1e-12  # a loss of a smaller weight drowns in the rounding of the scores
 
 
 @dataclass(frozen=True)

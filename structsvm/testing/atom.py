@@ -16,11 +16,8 @@ from structsvm.modeling.pool import SLIPS, Touch, tops
 from structsvm.solvers.planes import Planes
 from structsvm.support.values import Floats, refuse_below
 
-SIZES = (0.0, 1e-2, 1.0, 1.0, 1.0, 1e2)
-"""Of the points, in turn, in units of the scale."""
-
-N_REPEATED = 10
-"""Points at which an oracle is asked a second time."""
+SIZES = (0.0, 1e-2, 1.0, 1.0, 1.0, 1e2)  # of the points, in turn, in units of the scale
+N_REPEATED = 10  # points at which an oracle is asked a second time
 
 
 def check_atom(

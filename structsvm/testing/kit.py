@@ -28,28 +28,18 @@ from structsvm.testing.oracle import Checked, Question, check_small, constraints
 from structsvm.testing.separation import TERM_ROUNDING, Asked, check_separation, random_weights
 from structsvm.testing.small import neighbours, partition_of_items, tiny_instance
 
-SIZES_ENUMERATED = (1, 2, 4, 6)
-"""Numbers of items whose partitions are all looked at."""
-
-INSTANCES = 40
-"""Questions to the decoder of a few items."""
-
+SIZES_ENUMERATED = (1, 2, 4, 6)  # numbers of items whose partitions are all looked at
+INSTANCES = 40  # questions to the decoder of a few items
 SCALES_AND_REWARDS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
 """Scales of the instances given and rewards of a cluster."""
-
 PLANTS, MOST_PLANTED, PLANTED = 12, 50, 10.0
 """Partitions that are made the best answer, those with the smallest clusters, their most clusters,
 and how clearly they are."""
-
-MOST_MEMBERS = 150
-"""Partitions of an instance given that answers are compared with."""
-
+MOST_MEMBERS = 150  # partitions of an instance given that answers are compared with
 WEIGHTS, DIRECTIONS, STEP = 4, 3, 1e-5
 """Weights at which a gradient is compared with differences, directions at each, their length."""
-
 ACCURACY, SMOOTH = 1e-3, 0.75
 """What a difference may be off, and the share that has to agree: others may lie across a kink."""
-
 KIT_ROUNDING = 1e-7
 
 

@@ -29,8 +29,7 @@ SPACES_TRIED: tuple[WeightSpace, ...] = (
     Product((Nonnegative(2), PSD(2)), metric_first=True),
 )
 BOUND_ROUNDING = 1e-7
-ACCURACY = 1e-6
-"""What cvxpy may be off, for the size of a value."""
+ACCURACY = 1e-6  # what cvxpy may be off, for the size of a value
 N_GROUPS = 3
 LABELS_LEARNED_FROM = (
     [0, 0, 0, 1, 1, 1],

@@ -28,10 +28,8 @@ class Checked:
     """A plugin under test, with the words of messages about it."""
 
     plugin: Any
-    name: str
-    """What messages call it."""
-    where: str = ""
-    """What it is asked about."""
+    name: str  # what messages call it
+    where: str = ""  # what it is asked about
 
     @classmethod
     def of(cls, kind: type, plugin: Any) -> Self:
@@ -86,15 +84,10 @@ def tolerance_of(missed: float, size: float, named: str) -> str:
 
 Family = Callable[[int], Iterable[ArrayLike]]
 """T to one vector of labels for each partition of T samples that an oracle searches."""
-
 Searched = tuple[Oracle, list[EquivalenceMatrix]]
 """An oracle, and all partitions that it searches of some samples."""
-
-INSTANCES, MOST = 80, 8
-"""Questions, and items of the largest."""
-
-VALUE_ROUNDING = 1e-9
-"""Rounding allowed, as a fraction of the size of the objective."""
+INSTANCES, MOST = 80, 8  # questions, and items of the largest
+VALUE_ROUNDING = 1e-9  # rounding allowed, as a fraction of the size of the objective
 
 
 def check_oracle(oracle: Oracle, *, contiguous: bool = False, family: Family | None = None) -> None:

@@ -18,17 +18,10 @@ from structsvm.support.codec import difference
 from structsvm.support.values import Floats, shown
 from structsvm.testing.oracle import Checked, tolerance_of
 
-TERM_ROUNDING = 1e-8
-"""Rounding allowed, as a fraction of the size of the terms."""
-
-HALVINGS = 30
-"""Halvings of the way to a weight at which two answers tie."""
-
-WEIGHT_SIZES = (0.0, 0.1, 1.0, 1.0, 10.0)
-"""Sizes of the weights at which plugins are asked."""
-
-Known = tuple[Any, str]
-"""A labelling, and where it comes from."""
+TERM_ROUNDING = 1e-8  # rounding allowed, as a fraction of the size of the terms
+HALVINGS = 30  # halvings of the way to a weight at which two answers tie
+WEIGHT_SIZES = (0.0, 0.1, 1.0, 1.0, 10.0)  # sizes of the weights at which plugins are asked
+Known = tuple[Any, str]  # a labelling, and where it comes from
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +30,8 @@ class Labelling:
 
     y: Any
     origin: str
-    loss: float
-    """``loss(y_i, y)``."""
-    slope: Floats
-    """``phi(x, y) - phi(x, y_i)``."""
+    loss: float  # ``loss(y_i, y)``
+    slope: Floats  # ``phi(x, y) - phi(x, y_i)``
 
     def worth(self, w: Floats) -> float:
         return self.loss + float(w @ self.slope)
@@ -62,8 +53,7 @@ class Asked(Checked):
     x: Any
     y: Any
     number: int
-    family: Sequence[Any] | None = None
-    """All labellings of the instance, if they are known."""
+    family: Sequence[Any] | None = None  # all labellings of the instance, if they are known
 
     def require_member(self, y: Any, what: str) -> None:
         listed = self.family is None or any(_alike(y, other) for other in self.family)
