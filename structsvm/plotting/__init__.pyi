@@ -1,11 +1,11 @@
 from structsvm.plotting.clusters import plot_clusters as plot_clusters
 from structsvm.plotting.cut import overlay as overlay
 from structsvm.plotting.cut import plot_cut as plot_cut
+from structsvm.plotting.history import plot_gap as plot_gap
+from structsvm.plotting.history import plot_gaps as plot_gaps
 from structsvm.plotting.history import plot_history as plot_history
-from structsvm.plotting.metric import plot_gap as plot_gap
-from structsvm.plotting.metric import plot_gaps as plot_gaps
+from structsvm.plotting.history import plot_path as plot_path
 from structsvm.plotting.metric import plot_metric as plot_metric
-from structsvm.plotting.metric import plot_path as plot_path
 from structsvm.plotting.metric import plot_spectrum as plot_spectrum
 from structsvm.plotting.metric import plot_weight_stability as plot_weight_stability
 from structsvm.plotting.metric import plot_weights as plot_weights

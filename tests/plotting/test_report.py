@@ -31,7 +31,7 @@ from structsvm.graphs import GraphOfImage
 from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.preparing import prepare
 from structsvm.plotting import feature_weights, overlay, report_page
-from structsvm.plotting.report_content import support_of
+from structsvm.plotting.report import support_of
 from structsvm.plotting.report_pictures import envelope
 from structsvm.solvers import BlockFrankWolfe, Stopping
 
