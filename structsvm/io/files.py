@@ -228,12 +228,7 @@ def from_long(
         frame = frame.copy(deep=False)
     else:  # polars itself needs pyarrow for this
         frame = pandas.DataFrame({str(name): frame[name].to_list() for name in frame.columns})
-    if recording is None and frame.index.nlevels > 1:
-        levels = [f"level {i}" if n is None else str(n) for i, n in enumerate(frame.index.names)]
-        frame.index = frame.index.set_names(levels)
-        recording = levels[:-1]
-        time = levels[-1] if time is None else time
-    if recording is None:
+    if recording is None and frame.index.nlevels < 2:
         raise SettingsError(
             "from_long needs recording=, the column that says of which recording a row is, or a "
             "frame with a MultiIndex whose first levels do"

@@ -210,27 +210,20 @@ def _with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
 def _with_index(frame: Any, origin: Origin) -> tuple[Any, Origin]:
     """Put what an index says into columns: whose the rows are, and when, as frames have it."""
     options = origin.options
+    if frame.index.nlevels > 1 and options.recording_column is None:
+        names = [f"level {k}" if n is None else str(n) for k, n in enumerate(frame.index.names)]
+        frame = frame.set_axis(frame.index.set_names(names))
+        when = options.time_column or names[-1]
+        options = replace(options, recording_column=names[:-1], time_column=when)
     used = {*options.roles, *chain.from_iterable(options.joined.values())}
     levels = [level for level in frame.index.names if level and str(level) in used]
     frame = frame.reset_index(level=levels) if levels else frame
     index = frame.index
-    moved = dict[str, str]()
-    if index.nlevels > 1 and options.recording_column is None:
-        names = [f"level {k}" if name is None else str(name) for k, name in enumerate(index.names)]
-        *whose, when = names
-        keys = zip(*(index.get_level_values(k) for k in range(len(whose))), strict=True)
-        moved = {"recording_column": "/".join(whose)}
-        columns = {moved["recording_column"]: ["/".join(map(str, key)) for key in keys]}
-        if options.time_column is None:
-            moved["time_column"] = when
-            columns[when] = index.get_level_values(-1)
-        frame = frame.reset_index(drop=True).assign(**columns)
-    elif options.time_column is None and axis_of(index, str(origin.path)) is not None:
-        is_time = options.recording_column is None or index.dtype.kind not in "iu"
-        moved = {"time_column": str(index.name or "time")} if is_time else {}
-        if is_time:
-            frame = frame.reset_index(names=moved["time_column"])
-    return frame, replace(origin, options=replace(options, **moved))
+    is_time = options.time_column is None and axis_of(index, str(origin.path)) is not None
+    if is_time and (options.recording_column is None or index.dtype.kind not in "iu"):
+        options = replace(options, time_column=str(index.name or "time"))
+        frame = frame.reset_index(names=options.time_column)
+    return frame, replace(origin, options=options)
 
 
 def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
