@@ -187,7 +187,7 @@ def learn_from(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
 
 
 def _fit(learner: Learner, training: TrainingSet, inputs: InputData, wanted: Wanted) -> bool:
-    """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
+    """Fit a learner and its baselines, and save it; whether Ctrl-C ended that before its time."""
     terminal = inputs.terminal
     checkpoint = wanted.checkpoint
     keep = partial(inputs.save, path=wanted.output)

@@ -87,7 +87,7 @@ def meant(word: str, known: Iterable[str]) -> str:
 
 
 def read_as(what: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """What a text of an option stands for; ``what`` was expected where it stands for nothing."""
+    """A reader of an option's text, whose error says ``what`` was expected."""
 
     def value_of(text: str) -> Any:
         try:

@@ -36,7 +36,7 @@ DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 @lru_cache(maxsize=2**16)
 def stamp_in(text: str, day_first: bool) -> Any:
-    """A date, of which a table of labels has the same ones many times."""
+    """A date, remembered because tables of labels repeat the same ones."""
     pandas = require("pandas", "files", "reading times")
     return pandas.to_datetime(text, dayfirst=day_first)
 

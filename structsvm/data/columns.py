@@ -49,7 +49,7 @@ def column_values(X: Floats) -> Floats:
 
 
 def values_of_columns(task: str, instances: Sequence[Instance]) -> Floats:
-    """The :func:`column_values` of each, (N, 4, P), the least where one is missing; 0 where all."""
+    """The :func:`column_values` of each, (N, 4, P), without NaN: the least value, or 0, instead."""
     seen = [instance.extremes for instance in instances if instance.extremes is not None]
     if len(seen) == len(instances):
         found = np.array(seen)

@@ -140,7 +140,7 @@ def rows_in_time(X: Any, called: str) -> Rows:
 
 
 def _of_one(index: Any, called: str) -> Any:
-    """When the rows are, of an index that also says whose they are, which has to be one's."""
+    """The times of an index whose other levels have to name one recording alone."""
     if index.nlevels < 2:
         return index
     keys = index.droplevel(-1).unique()

@@ -163,7 +163,7 @@ def unit_of(column: str) -> str | None:
 
 
 def role_of(column: str) -> tuple[str, int] | None:
-    """Return what a column is of by its name, and how unusual that name is."""
+    """The role of a column by its name, such as start or label, and how unusual that name is."""
     words = [word for word in words_of(column) if word not in FILLERS]
     of_times = "".join(word for word in words if word not in OF_TIME.union(*UNITS.values()))
     role = ROLES.get("".join(words_of(column))) or ROLES.get("".join(words))

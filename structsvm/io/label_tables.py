@@ -216,7 +216,7 @@ def _of_columns(table: Any, columns: Columns) -> Iterator[Interval]:
 
 
 def _begun(table: Any, columns: Columns) -> Iterator[tuple[dict[str, str], Interval]]:
-    """The rows and what begins there without a label: at their times, or else their numbers."""
+    """Each row with an interval that begins at its time, or else at its number."""
     unit = unit_of(columns.start) if columns.start else "samples"
     numbers: Counter[Any] = Counter()
     counted = Counter(columns.key_of(row) for _, row in rows_of(table))

@@ -78,7 +78,7 @@ def place(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArray
 
 
 def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Span]:
-    """Warn of stretches that are elsewhere, and of those that are one; return all of them."""
+    """Warn of stretches beyond the recording, and of overlaps of the same label; return all."""
     T = len(axis)
     among = next((one.among for _, _, one in spans if one.among), T)
     if abs(among - T) > 1 + REACH * T:

@@ -70,7 +70,7 @@ class WorkingSet:
         return len(self._keys)
 
     def _show(self) -> None:
-        """Let the arrays be the part of the room that is in use."""
+        """Let the public arrays be views of the rows that are in use."""
         for name, room in self._room.items():
             setattr(self, name, room[: len(self)])
 

@@ -127,7 +127,7 @@ def units_for(program: "ConicProgram", columns: Floats) -> Units:
 
 
 def power_of_two(size: Floats) -> Floats:
-    """The nearest ones; 1 for what is nothing."""
+    """The nearest powers of two; 1 where a size is 0 or not finite."""
     size = np.where((size > 0) & np.isfinite(size), size, 1.0)
     return np.asarray(2.0 ** np.clip(np.round(np.log2(size)), -500, 500))
 
@@ -191,7 +191,7 @@ class ConicProgram:
 
     @cached_property
     def magnitudes(self) -> tuple[Any, Any]:
-        """Of the entries of A and of P."""
+        """The magnitudes of the entries of A and of P."""
         return abs(self.A), abs(self.P)
 
     @cached_property

@@ -118,7 +118,7 @@ class _Dual:
         return {f"dual_{name}": getattr(self, name) for name in ("slopes", "offsets", "slope")}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Have the planes that another had; the weight is that of this regularizer."""
+        """Take over planes that were saved; the weight follows from this regularizer."""
         for name in ("slopes", "offsets", "slope"):
             setattr(self, name, state[f"dual_{name}"].copy())
         self.w = self._weight()

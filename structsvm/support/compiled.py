@@ -130,7 +130,7 @@ def _standardise(rows: Floats, first: Ints, means: Floats, scales: Floats) -> No
 
 @compiled()
 def _add_up(rows: Floats, first: Ints, total: Floats, squares: Floats) -> None:
-    """Add to sums and sums of squares, which are zero before."""
+    """Add to sums and sums of squares, whose arrays hold zeros."""
     for i in range(first.size - 1):
         for t in range(first[i], first[i + 1]):
             for j in range(rows.shape[1]):
@@ -180,7 +180,7 @@ def _take_in(rows: Floats, extremes: Floats) -> None:
 
 @compiled(error_model="numpy")
 def _fill_moments(rows: Floats, first: Ints, means: Floats, deviations: Floats) -> None:
-    """Fill in means and deviations, which are zero before."""
+    """Fill in means and deviations, whose arrays hold zeros."""
     for i in range(first.size - 1):
         X = rows[first[i] : first[i + 1]]
         mean = means[i]

@@ -14,7 +14,7 @@ def half_interval(error: float, freedom: float, chance: float) -> float:
 def standard_error(
     differences: Floats, units: Ints, weights: Floats, draws: float = 1
 ) -> tuple[float, float]:
-    """That of the mean when only different units are independent, and its freedom."""
+    """The standard error of a mean over values of units, and its degrees of freedom."""
     mean = np.average(differences, weights=weights)
     total = weights.sum()
     sums = np.bincount(units, weights=weights * (differences - mean)) / total

@@ -100,7 +100,7 @@ def stage(words: str, items: Sequence[T]) -> Iterator[T]:
 
 
 def in_time(words: str, items: Sequence[T], end: float, fewest: int) -> Iterator[tuple[int, T]]:
-    """The items with their places: all in order, or the first and random ones until ``end``."""
+    """The items with their places: in order, or, until ``end``, the first and others at random."""
     order = list(range(len(items)))
     if end < math.inf:
         others = order[1:]
