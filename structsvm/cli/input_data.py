@@ -75,7 +75,7 @@ class InputData:
         return max(item.window for item in self.items)
 
     def scored(self, instances: Sequence[Instance]) -> list[Instance]:
-        """The samples, whose partitions are scored by the samples that windows averaged."""
+        """The instances, with the recordings behind their windows, which are what is scored."""
         if self.window == 1:
             return list(instances)
         fine = [replace(one.fine or one, X=(one.fine or one).X[:, :0]) for one in self.items]

@@ -176,7 +176,7 @@ def _step(axis: TimeAxis) -> float:
 
 
 def _last_digit(rows: Sequence[Interval]) -> float:
-    """What the last digit counts that times are written with: seconds of dates, if not days."""
+    """The unit of the last digit that times are written with; of dates in seconds, or a day."""
     moments = [
         at for at in chain.from_iterable((row.start, row.end) for row in rows) if at != np.inf
     ]

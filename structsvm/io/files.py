@@ -99,7 +99,7 @@ def require_readers(files: Iterable[Path]) -> None:
 def read_files(
     files: Mapping[Path, str], options: FileOptions, end: float = math.inf, fewest: int = 1
 ) -> tuple[list[Recording], list[Path]]:
-    """Read files, or so many and those there is time for before an ``end``; and which were read."""
+    """Read recordings, all or those there is time for before ``end``, and say of which files."""
     read: dict[int, list[Recording]] = {}
     for i, (path, name) in in_time("files", [*files.items()], end, fewest):
         try:

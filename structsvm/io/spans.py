@@ -122,7 +122,7 @@ def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Sp
 
 
 def collisions(spans: Sequence[Span]) -> tuple[list[Interval], str]:
-    """Return what begins within one of its label, and words about the first of two labels."""
+    """The intervals within others of their label, and words on the first overlap of two labels."""
     last: dict[str, tuple[int, Interval]] = {}
     joined = []
     overlap = ""
@@ -289,7 +289,7 @@ def _are_no_times(numbers: Floats, times: Floats) -> bool:
 
 
 def having(marks: Marks, label: str, outside: str | None) -> Recording:
-    """Return the recording with one label, and another one elsewhere, if it was looked for."""
+    """The recording with a label where it is marked, another elsewhere, if it was looked for."""
     y = None
     if label in marks.sought:
         there = [span for span in marks.spans if span[2].label == label]
