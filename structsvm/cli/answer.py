@@ -9,7 +9,7 @@ from typing import Any
 
 from structsvm.cli.evaluate import called, readable
 from structsvm.cli.options import METHODS
-from structsvm.cli.outputs import Answer as Predicted
+from structsvm.cli.outputs import Prediction as Predicted
 from structsvm.cli.outputs import write_folder
 from structsvm.cli.parts import ENOUGH, Part
 from structsvm.cli.predict import answers_of, tell_names

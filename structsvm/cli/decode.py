@@ -9,7 +9,7 @@ from structsvm.cli.fit import Wanted, learn_from
 from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import folders_of, read_layers
-from structsvm.cli.outputs import Answer, write_folder
+from structsvm.cli.outputs import Prediction, write_folder
 from structsvm.cli.predict import answers_of
 from structsvm.cli.request import Request, learner_of, typed_problem
 from structsvm.cli.terminal import Terminal
@@ -39,7 +39,7 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _decoded(inputs: InputData, out: Path, margins: bool) -> list[Answer]:
+def _decoded(inputs: InputData, out: Path, margins: bool) -> list[Prediction]:
     """Learn from what has labels, decode everything, and write both."""
     learner = learner_of(inputs.request, "decoder")
     wanted = Wanted(out / DECODER_FILE, False, "quick", None, rates=False)

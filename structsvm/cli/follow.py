@@ -17,7 +17,7 @@ from structsvm.learner.change_tracker import Change
 from structsvm.learner.learner import Learner
 from structsvm.support.values import counted, is_number_text, some_of
 
-AT_ONCE = 2**16
+BYTES_AT_ONCE = 2**16
 """Bytes that are read at most before they are looked at; fewer, if no more are there."""
 TITLES = "place,seen,state,margin,is"
 
@@ -49,7 +49,7 @@ def _as_they_come() -> Iterator[list[str]]:
     """The lines that are there, whenever some are."""
     stdin: Any = sys.stdin.buffer
     rest = b""
-    while there := stdin.read1(AT_ONCE):
+    while there := stdin.read1(BYTES_AT_ONCE):
         *whole, rest = (rest + there).split(b"\n")
         if whole:
             yield [line.decode("utf-8-sig", "replace") for line in whole]

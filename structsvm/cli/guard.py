@@ -21,7 +21,7 @@ from structsvm.io.sniff import kind_of
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.whole_files import unwritable
 
-READ = (*RECORDING_KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)
+READ_KINDS = (*RECORDING_KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)
 """Kinds of files that are read of a folder."""
 
 
@@ -80,7 +80,7 @@ class Guard:
             if not path.is_dir():
                 yield path
                 continue
-            files = [one for one in path.rglob("*") if kind_of(one) in READ]
+            files = [one for one in path.rglob("*") if kind_of(one) in READ_KINDS]
             own = {PREDICTED, TRIED, LISTED}
             files = [one for one in files if not own & {*one.relative_to(path).parts}]
             predictions = predictions_among(files) + made_of_images(files)

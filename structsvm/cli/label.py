@@ -26,8 +26,8 @@ from structsvm.support.lazy import require
 from structsvm.support.progress import share
 from structsvm.support.whole_files import alone_on
 
-LABELS = "labels"  # the folder that everything is written into
-METHODS = {True: "states-quick", False: "metric"}
+LABELS_FOLDER = "labels"  # the folder that everything is written into
+METHOD_BY_NAMES = {True: "states-quick", False: "metric"}
 """What is learned where segments have names, and where they have none."""
 FOLDS = 3
 
@@ -39,7 +39,7 @@ def run_label(args: Namespace, terminal: Terminal) -> int:
     from structsvm.labelling.server import Server
 
     folder = Path(args.paths[0])
-    labels = folder / LABELS
+    labels = folder / LABELS_FOLDER
     request = replace(Request.of(args), problem="change-point", labels=labels)
     recordings = recordings_of(request, terminal)
     labels.mkdir(exist_ok=True)
@@ -64,8 +64,8 @@ def recordings_of(request: Request, terminal: Terminal) -> Sequence[Recording]:
 
 def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]], None]) -> None:
     """Learn as ``fit`` does, save, segment every recording, and judge by what is held out."""
-    learner = learner_of(request, METHODS[are_named])
-    wanted = Wanted(Path(request.paths[0]) / LABELS / MODEL, None, "none", None, False)
+    learner = learner_of(request, METHOD_BY_NAMES[are_named])
+    wanted = Wanted(Path(request.paths[0]) / LABELS_FOLDER / MODEL, None, "none", None, False)
     with warnings.catch_warnings(record=True) as said:
         with share("learning", 0.0, 0.5):
             inputs = read(request, Terminal(quiet=True), typed_problem(request), blanks=True)

@@ -148,7 +148,7 @@ def flag(text: str) -> dict[str, Any]:
 
 FILE = {"type": Path}
 REPEATED = {"action": "append"}
-ROWS = value("I,J", "two rows, counted from 0, in the same cluster", type=pair, **REPEATED)
+ROW_PAIR = value("I,J", "two rows, counted from 0, in the same cluster", type=pair, **REPEATED)
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "--output": FILE,
@@ -269,8 +269,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "partition without a column, or all that a pattern names ('watch*'); may be repeated",
         **REPEATED,
     ),
-    "--must-link": ROWS,
-    "--cannot-link": ROWS | {"help": "two rows, counted from 0, in different clusters"},
+    "--must-link": ROW_PAIR,
+    "--cannot-link": ROW_PAIR | {"help": "two rows, counted from 0, in different clusters"},
     "--show": choice(OF_MODELS, "what to draw of a model, without files (default: its weights)"),
     "--repeats": value(
         "N",

@@ -33,7 +33,7 @@ PLACES = ("row", "start", "end", "start_time", "end_time")
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Prediction:
     """The partition of a recording, a table or an image."""
 
     name: str
@@ -49,7 +49,7 @@ class Answer:
 ENDS = ("start", "end", "from", "to")  # what is a number of a sample, and has a time
 
 
-def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answer:
+def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Prediction:
     """The segments of a recording, as ``predict_segments`` describes them, in its own samples."""
     called = {} if label == "label" else {"state": f"{label}_predicted"}
     edges = item.edges.tolist()
@@ -76,10 +76,12 @@ def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answe
             line += f" ({column}s {', '.join(f'{row[column]:.2g}' for row in table[1:])})"
     ends = [row["end"] for row in rows]
     plain = {"n_clusters": len(ends), "breakpoints": ends, "segments": finite(rows)}
-    return Answer(item.name, plain, line, rows, called)
+    return Prediction(item.name, plain, line, rows, called)
 
 
-def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, label: str) -> Answer:
+def clusters(
+    table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, label: str
+) -> Prediction:
     """The clusters of the rows of a table, with the names of classes that a classifier gives."""
     origin = table.origin or Origin(Path(), np.arange(len(M.labels)))
     columns = {"cluster": M.labels.tolist()}
@@ -94,18 +96,18 @@ def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, lab
     if classes is not None:
         plain["names"] = [row["state"] for row in rows]
     called = {"state": f"{label}_predicted"}
-    return Answer(table.name, plain, " ".join(map(str, M.sizes)), rows, called)
+    return Prediction(table.name, plain, " ".join(map(str, M.sizes)), rows, called)
 
 
-def parts(name: str, labels: Any) -> Answer:
+def parts(name: str, labels: Any) -> Prediction:
     """The parts of an image."""
     shares = [float(share) for share in np.bincount(labels.ravel()) / labels.size]
     shown = ", ".join(f"{share:.0%}" for share in shares)
     line = f"{IMAGES.parts(len(shares))} of {shown} of the pixels"
-    return Answer(name, {"n_clusters": len(shares), "shares": shares}, line, labels=labels)
+    return Prediction(name, {"n_clusters": len(shares), "shares": shares}, line, labels=labels)
 
 
-def write_file(path: Path, answers: Sequence[Answer]) -> None:
+def write_file(path: Path, answers: Sequence[Prediction]) -> None:
     """Write one table of all recordings or rows, or the label map of the only image."""
     if answers[0].labels is not None:
         write_atomically(path, label_map(answers[0].labels, path.suffix.lower()))
@@ -121,7 +123,7 @@ def write_file(path: Path, answers: Sequence[Answer]) -> None:
     write_atomically(path, text.encode(errors="backslashreplace"))
 
 
-def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> None:
+def write_folder(folder: Path, inputs: InputData, answers: Sequence[Prediction]) -> None:
     """Write the table of each sample with columns added, or its label map and an overlay."""
     files = iter(places(inputs.problem, folder, inputs.names))
     for item, answer in zip(inputs.items, answers, strict=True):

@@ -12,7 +12,7 @@ from structsvm.cli.follow import follow
 from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read_for
-from structsvm.cli.outputs import Answer, clusters, parts, segments, write_file, write_folder
+from structsvm.cli.outputs import Prediction, clusters, parts, segments, write_file, write_folder
 from structsvm.cli.request import Request, assigned, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.instance import Instance
@@ -43,7 +43,7 @@ def answers_of(
     margins: bool = False,
     level: float | None = None,
     prepared: list[Instance] | None = None,
-) -> list[Answer]:
+) -> list[Prediction]:
     """The partitions of samples by a learner, whatever its method."""
     rules = rules or {}
     instances = learner.inputs_(measured) if prepared is None else prepared

@@ -80,15 +80,15 @@ class Spelling:
 
 SECONDS_UNTIL_FIRST_LINE, SECONDS_BETWEEN_LINES = 2.0, 10.0
 """When progress is told where it cannot be animated."""
-SHOWN = 3  # warnings that differ in names and numbers alone and are shown one by one
-WIDE = 1_000  # columns of what is no terminal, such as a file, unless COLUMNS is set
+SHOWN_WARNINGS = 3  # warnings that differ in names and numbers alone and are shown one by one
+WIDTH_OF_FILES = 1_000  # columns of what is no terminal, such as a file, unless COLUMNS is set
 
 
 def console(**settings: Any) -> Console:
     """A console that takes text as it is, and is as wide as what is printed if it is a file."""
     console = Console(highlight=False, markup=False, emoji=False, **settings)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
-        console.width = WIDE
+        console.width = WIDTH_OF_FILES
     return console
 
 
@@ -136,13 +136,13 @@ class Terminal:
         alike = self._warnings.setdefault(text if kind is None else kind, [])
         if text not in alike:
             alike.append(text)
-            if self.verbose or len(alike) <= SHOWN:
+            if self.verbose or len(alike) <= SHOWN_WARNINGS:
                 self._print(f"warning: {text}", "yellow")
 
     def count_warnings(self) -> None:
         """Tell how many warnings have not been shown."""
         for alike in self._warnings.values():
-            more = len(alike) - SHOWN
+            more = len(alike) - SHOWN_WARNINGS
             if more > 0 and not self.verbose:
                 last = f"{more} more of this kind, the last one: {alike[-1]}"
                 self._print(f"warning: {last} (--verbose shows all)", "yellow")

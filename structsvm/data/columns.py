@@ -93,7 +93,7 @@ IDENTIFIERS = {
     "recording", "session", "trial", "sequence", "series", "episode", "index", "row",
 }  # fmt: skip
 """Words in the name of a column that tell whose or which a row is, and not what was measured."""
-PREDICTED = re.compile(r"segment|cluster|.*_predicted")
+PREDICTED_COLUMN = re.compile(r"segment|cluster|.*_predicted")
 """Names of the columns that predictions add to a table."""
 
 
@@ -144,7 +144,7 @@ def _is_doubtful(name: str, column: Floats) -> bool:
     if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
         return True
     words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    is_odd_name = not IDENTIFIERS.isdisjoint(words) or bool(PREDICTED.fullmatch(name))
+    is_odd_name = not IDENTIFIERS.isdisjoint(words) or bool(PREDICTED_COLUMN.fullmatch(name))
     return is_odd_name and bool((column == np.round(column)).all())
 
 

@@ -15,7 +15,7 @@ from structsvm.support.tables import in_order_of_rows, refuse_repeated
 from structsvm.support.values import Floats, Ints, counted, some_of
 
 EVEN_STEPS = 1e-6  # part of a step by which equal steps may differ
-MOSTLY = 0.9  # part of the steps that are equal where a column counts: some rows may have been lost
+EVEN_PART = 0.9  # of the steps are equal where a column counts: some rows may have been lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +249,7 @@ def _numbers(x: Any, j: int, name: Any) -> Floats:
 
 def _are_even(steps: Floats) -> bool:
     usual = np.median(steps)
-    return bool((np.abs(steps - usual) <= EVEN_STEPS * usual).mean() >= MOSTLY)
+    return bool((np.abs(steps - usual) <= EVEN_STEPS * usual).mean() >= EVEN_PART)
 
 
 def names_of(x: Any) -> list[Any] | None:

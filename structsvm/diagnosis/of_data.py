@@ -17,7 +17,7 @@ from structsvm.partitions.equivalence import runs_of
 from structsvm.support.values import Floats, counted, some_of
 
 DOMINATES = 0.5  # a share of the squared distances, of one feature out of several,
-TIMES = 10.0  # and how much larger it is than that of the median feature
+TIMES_MEDIAN = 10.0  # and how much larger it is than that of the median feature
 SPIKY = 0.5  # a share of the variance of a feature that is due to its few largest values,
 FEW_OF_VALUES = 5e-3  # and how many of the values are few
 SAME_CORRELATION = 1 - 1e-4  # a correlation from which on two features say the same
@@ -33,7 +33,7 @@ def scale(examined: Examined) -> Found:
     largest = int(shares.argmax())
     others = np.delete(shares, largest)
     others = others[others > 0]
-    if not others.size or shares[largest] <= max(DOMINATES, TIMES * np.median(others)):
+    if not others.size or shares[largest] <= max(DOMINATES, TIMES_MEDIAN * np.median(others)):
         return
     name = examined.learner.metric_feature_names_[largest]
     kind = inputs.standardizer.kind

@@ -29,7 +29,7 @@ FEWER, PIXELS_OF_ONE = 5, 16
 many pixels for each."""
 SMOOTHED_BY = (1.0, 2.0, 4.0, 8.0)
 """Standard deviations in pixels of what a classifier of pixels sees around each."""
-GRADIENT, TEXTURE, CENTRED, BORDER = 0.8, 0.7, 0.14, 0.12
+GRADIENT_SCALE, TEXTURE_SCALE, CENTRE_SCALE, BORDER_SCALE = 0.8, 0.7, 0.14, 0.12
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     planes_of = np.moveaxis(values, -1, 0)
     means = [np.bincount(regions.ravel(), plane.ravel(), T) / sizes for plane in planes_of]
     X = np.stack(means, axis=1)
-    for name, offset, scale in (("gradient", 0.3, GRADIENT), ("texture", 0.5, TEXTURE)):
+    for name, offset, scale in (("gradient", 0.3, GRADIENT_SCALE), ("texture", 0.5, TEXTURE_SCALE)):
         if name in features:  # on a logarithmic scale, after averaging
             j = features.index(name)
             X[:, j] = np.log(X[:, j] + offset) / scale
@@ -250,11 +250,11 @@ def _planes(pixels: Floats, features: str) -> list[tuple[str, Floats, bool]]:
         *planes,
         ("gradient", ndimage.gaussian_gradient_magnitude(light, 1.0), False),
         ("texture", contrast, False),
-        ("off-centre x", np.abs(x / W - 0.5) / CENTRED, True),
-        ("off-centre y", np.abs(y / H - 0.5) / CENTRED, True),
-        ("border", border / BORDER, True),
+        ("off-centre x", np.abs(x / W - 0.5) / CENTRE_SCALE, True),
+        ("off-centre y", np.abs(y / H - 0.5) / CENTRE_SCALE, True),
+        ("border", border / BORDER_SCALE, True),
     ]
 
 
-RARE, MOSTLY, MOST_DOUBTFUL = 0.02, 0.8, 0.25
+RARE, SOFT_PART, MOST_DOUBTFUL = 0.02, 0.8, 0.25
 """Parts of the pixels: of a value of a soft edge, of such that look so, and of all of them."""

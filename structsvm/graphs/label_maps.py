@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from structsvm.errors import DataError, SettingsError, parameter, warn, without_warnings
-from structsvm.graphs.images import MOST_DOUBTFUL, MOSTLY, RARE
+from structsvm.graphs.images import MOST_DOUBTFUL, RARE, SOFT_PART
 from structsvm.support import limits
 from structsvm.support.lazy import require
 
@@ -150,7 +150,7 @@ def _with_hard_edges(name: str, values: NDArray[Any]) -> NDArray[Any]:
     is_soft = (ndimage.minimum_filter(codes, 3) < codes) & (
         codes < ndimage.maximum_filter(codes, 3)
     )
-    if is_soft[doubtful].mean() < MOSTLY or doubtful.mean() > MOST_DOUBTFUL:
+    if is_soft[doubtful].mean() < SOFT_PART or doubtful.mean() > MOST_DOUBTFUL:
         return values
     nearest = ndimage.distance_transform_edt(doubtful, return_distances=False, return_indices=True)
     warn(

@@ -15,7 +15,7 @@ from structsvm.io.label_rows import LONG_UNITS, Interval
 Span = tuple[int, int, Interval]
 """The first sample of an interval, the one after its last, and the interval."""
 SAME_TIME = 1e-6  # part of a step by which two times may differ that are one
-MOSTLY, FEWEST = 0.9, 0.1
+MOST_PAIRS, TOUCHING_PAIRS = 0.9, 0.1
 """Parts of the neighbours: that are alike where all are meant so, and that have to touch."""
 SLIGHT = 0.05
 """Part of the shorter of two stretches up to which they overlap because nobody is exact."""
@@ -98,11 +98,11 @@ class Boundaries:
                 if _is_one_step(pair, axis):
                     steps.append(step)
         reach = None
-        if len(steps) >= max(MOSTLY * n_touching, FEWEST * n_pairs, 1):
+        if len(steps) >= max(MOST_PAIRS * n_touching, TOUCHING_PAIRS * n_pairs, 1):
             reach = float(np.median(steps))
-        elif n_units >= max(MOSTLY * n_pairs, 1):
+        elif n_units >= max(MOST_PAIRS * n_pairs, 1):
             reach = unit
-        are_shared = reach is None and n_slight >= max(MOSTLY * n_touching, 1)
+        are_shared = reach is None and n_slight >= max(MOST_PAIRS * n_touching, 1)
         return cls(reach, are_shared, _are_from_one(several, reach))
 
     def spans(self, stretches: Sequence[Stretch], axis: TimeAxis) -> list[Span]:

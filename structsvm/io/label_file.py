@@ -52,7 +52,7 @@ OF_TIME = {
     *("time", "times", "timestamp", "timestamps", "ts", "datetime", "t", "elapsed", "relative"),
     *("sf", "tempo", "tiempo", "temps", "zeit"),
 }
-CHANGES = {*ROLE_WORDS["change"].split()} - OF_TIME
+CHANGE_WORDS = {*ROLE_WORDS["change"].split()} - OF_TIME
 FILLERS = {"of", "id", "name", "path", "type", "tipo"}
 """Words in the names of columns that say no more than the others."""
 UNITS = {

@@ -11,7 +11,7 @@ from typing import Any
 from structsvm.data.clock import OF_DAY, YEAR_FIRST, clock_in, length_in
 from structsvm.errors import DataError, parameter, printable
 from structsvm.io.label_file import (
-    CHANGES,
+    CHANGE_WORDS,
     LABEL_COLUMNS,
     LASTS_UNTIL_NEXT,
     ROLE_WORDS,
@@ -44,7 +44,7 @@ OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Pa
 
 
 @dataclass(frozen=True)
-class Columns:
+class LabelColumns:
     """Names of the columns of a table by what they are of, "" where there is none."""
 
     start: str
@@ -59,7 +59,7 @@ class Columns:
     """The recording of all rows, where it is told above the table."""
 
     @classmethod
-    def of(cls, file: LabelFile) -> "Columns":
+    def of(cls, file: LabelFile) -> "LabelColumns":
         table = file.table
         sign = _sign_in(file.table)
         by_role = columns_in([name for name in table if name != sign]) | file.columns
@@ -101,7 +101,7 @@ class Columns:
     @property
     def are_changes(self) -> bool:
         """Whether there are times alone, or a column that is called after changes."""
-        is_told = not CHANGES.isdisjoint(words_of(self.start))
+        is_told = not CHANGE_WORDS.isdisjoint(words_of(self.start))
         return not (self.label or self.end or self.tiers) and (is_told or not self.others)
 
     def owner(self, row: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
@@ -117,7 +117,7 @@ class Columns:
 
 def read_table(file: LabelFile) -> Iterator[Interval]:
     table = file.table
-    columns = Columns.of(file)
+    columns = LabelColumns.of(file)
     _refuse_blank_recordings(table, columns.recording)
     of_labels = bool(columns.others) and all({*table[name]} <= TRUTH for name in columns.others)
     are_of_samples = not (columns.start or columns.end or columns.sign)
@@ -148,7 +148,7 @@ def _refuse_blank_recordings(table: Any, column: str) -> None:
             )
 
 
-def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
+def _of_rows(table: Any, columns: LabelColumns) -> Iterator[Interval]:
     """Read rows of a label and when it was so, or of changes."""
     start = columns.start
     end = columns.end
@@ -192,13 +192,13 @@ def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
                 yield Interval(begin, stop, text, recording, of_tier, line, own, kind)
 
 
-def _of_samples(table: Any, columns: Columns) -> Iterator[Interval]:
+def _of_samples(table: Any, columns: LabelColumns) -> Iterator[Interval]:
     """Read the labels of samples, one below the other, without their times."""
     for row, begun in _begun(table, columns):
         yield replace(begun, end=begun.start + 1, label=row[columns.label])
 
 
-def _of_columns(table: Any, columns: Columns) -> Iterator[Interval]:
+def _of_columns(table: Any, columns: LabelColumns) -> Iterator[Interval]:
     """Read a column for each label, 1 where it is so: a stretch ends at the next 0."""
     lasting: dict[Any, Interval] = {}
     sought: set[Any] = set()
@@ -215,7 +215,7 @@ def _of_columns(table: Any, columns: Columns) -> Iterator[Interval]:
     yield from lasting.values()
 
 
-def _begun(table: Any, columns: Columns) -> Iterator[tuple[dict[str, str], Interval]]:
+def _begun(table: Any, columns: LabelColumns) -> Iterator[tuple[dict[str, str], Interval]]:
     """Each row with an interval that begins at its time, or else at its number."""
     unit = unit_of(columns.start) if columns.start else "samples"
     numbers: Counter[Any] = Counter()

@@ -28,20 +28,20 @@ Samples = NDArray[np.float32]
 PICTURE_SIZE = 64  # pixels on each side of what is described
 GABOR_SCALES = {"coarse": 0.08, "medium": 0.16, "fine": 0.32}  # cycles per pixel
 ANGLES = (0, 45, 90, 135)
-CELLS = ("top_left", "top_right", "bottom_left", "bottom_right")
-HUES, LEVELS = 8, 4  # bins of hue, and of saturation and of value
+QUARTERS = ("top_left", "top_right", "bottom_left", "bottom_right")
+HUES, COLOUR_LEVELS = 8, 4  # bins of hue, and of saturation and of value
 PICTURE = (
-    *(f"gabor_{s}_{angle}_{cell}" for s, angle, cell in product(GABOR_SCALES, ANGLES, CELLS)),
+    *(f"gabor_{s}_{angle}_{cell}" for s, angle, cell in product(GABOR_SCALES, ANGLES, QUARTERS)),
     *(f"hue_{i}" for i in range(HUES)),
-    *(f"saturation_{i}" for i in range(LEVELS)),
-    *(f"value_{i}" for i in range(LEVELS)),
+    *(f"saturation_{i}" for i in range(COLOUR_LEVELS)),
+    *(f"value_{i}" for i in range(COLOUR_LEVELS)),
 )
 """The features of a picture, in their order."""
 FLAT = 1e-3  # the energy of a filter that counts as none; grey levels are from 0 to 1
 LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 RATE = 16_000  # samples of sound to a second, whatever the rate of the file
-SPECTRUM_WINDOW = 2048  # of a spectrum, 128 ms; shorter where steps are, down to SHORTEST, 32 ms
-SHORTEST, OVERLAP, FEWEST = 512, 4, 4  # spectra begin a fourth of a window apart, 4 in a step
+SPECTRUM_WINDOW, SHORTEST_WINDOW = 2048, 512  # 128 ms, and 32 ms where steps are short
+OVERLAP, FEWEST_SPECTRA = 4, 4  # spectra begin a fourth of a window apart, 4 in a step
 MELS, COEFFICIENTS = 40, 13
 FAINT = 1e-5  # the power in a band that counts as silence, about that of the last bit of 16
 PITCHES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
@@ -231,7 +231,7 @@ class _Sound:
         self.rows: list[Floats] = []
         self._step = round(step * RATE)
         self._window = SPECTRUM_WINDOW
-        while self._window > SHORTEST and self._reach > self._step:
+        while self._window > SHORTEST_WINDOW and self._reach > self._step:
             self._window //= 2
         self._margin = max(0, self._reach - self._step) // 2
         self._left: Samples = np.zeros(self._margin, dtype=np.float32)
@@ -241,7 +241,7 @@ class _Sound:
     @property
     def _reach(self) -> int:
         """The samples of the fewest spectra that describe a step."""
-        return self._window + (FEWEST - 1) * self._window // OVERLAP
+        return self._window + (FEWEST_SPECTRA - 1) * self._window // OVERLAP
 
     def take(self, frame: Any, at: float | None) -> None:
         """Add a frame that begins ``at`` seconds; None adds what the resampler has left."""
@@ -368,8 +368,8 @@ def describe_picture(pixels: Pixels) -> Floats:
     hue, saturation, value = color.rgb2hsv(pixels).reshape(-1, 3).T
     shares = (
         np.histogram(hue, HUES, (0.0, 1.0), weights=saturation)[0] / hue.size,
-        np.histogram(saturation, LEVELS, (0.0, 1.0))[0] / hue.size,
-        np.histogram(value, LEVELS, (0.0, 1.0))[0] / hue.size,
+        np.histogram(saturation, COLOUR_LEVELS, (0.0, 1.0))[0] / hue.size,
+        np.histogram(value, COLOUR_LEVELS, (0.0, 1.0))[0] / hue.size,
     )
     return np.concatenate([np.log(np.maximum(energies, FLAT)), *shares])
 

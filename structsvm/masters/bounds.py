@@ -10,7 +10,7 @@ import numpy as np
 
 from structsvm.masters.base import CHUNK, WorkingSet
 from structsvm.masters.conic import ConicProgram, box_of, units_of
-from structsvm.masters.conic_proof import NOTHING, PROVED, Proof, proof
+from structsvm.masters.conic_proof import NOTHING_PROVED, PROVED, Proof, proof
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
@@ -138,9 +138,9 @@ def proof_of(problem: "cp.Problem") -> Proof:
         options = dict(PRECISE_OPTIONS["CLARABEL"])
         answer = chain.solver.solve_via_data(scaled.data, False, False, options)
     except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError, KeyError):
-        return NOTHING
+        return NOTHING_PROVED
     if not isinstance(answer, clarabel.DefaultSolution):
-        return NOTHING
+        return NOTHING_PROVED
     x = np.asarray(answer.x)
     z = np.asarray(answer.z)
     return proof(scaled, x, z, units.box(box_of(program))).times(units.objective)

@@ -154,7 +154,7 @@ class Proof(NamedTuple):
         return CONDITIONAL if self.is_conditional else PROVED
 
 
-NOTHING = Proof(-np.inf)
+NOTHING_PROVED = Proof(-np.inf)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -168,7 +168,7 @@ def proof(
     at ``y``, relative to the size of its terms.
     """
     if not max(np.abs(y).max(initial=0.0), np.abs(z).max(initial=0.0)) < MAX_DUAL:
-        return NOTHING
+        return NOTHING_PROVED
     slacks = program.b - program.A @ y
     rounded = z.copy()
     unequal = slice(int(program.dims.zero), program.n_plain)
@@ -209,7 +209,7 @@ class _Dual:
 
     def best(self, enough: float) -> Proof:
         """The best bound of all corrections, or the first that is enough."""
-        best = NOTHING
+        best = NOTHING_PROVED
         for _ in range(MAX_CORRECTIONS):
             best = max(best, self.proof(), key=_bound_of)
             if best.bound >= enough:
@@ -245,7 +245,7 @@ class _Dual:
         rounding = np.maximum(ROUNDING_OF_RESIDUALS * self.terms, 2.0 * slips)
         rounding = np.maximum(rounding, 8 * EPS * float(self.terms.max(initial=0.0)))
         if (left & (np.abs(r) > rounding)).any():
-            return NOTHING
+            return NOTHING_PROVED
         extra += ASSUMED * float(error[left].sum())
         k = self.program.curvature[bends]
         at = self.y[bends]
@@ -264,13 +264,13 @@ class _Dual:
         bent_size = 0.5 * float(np.abs(self.y) @ (program.magnitudes[1] @ np.abs(self.y)))
         terms = np.concatenate([[program.offset], bent, -program.b * self.z, linear])
         if not np.isfinite(terms).all() or not math.isfinite(cost):
-            return NOTHING
+            return NOTHING_PROVED
         widest = int(np.diff(program.P.indptr).max(initial=0)) + 4
         size = math.fsum(np.abs(terms).tolist())
         rounding = 4 * EPS * size + widest * EPS * bent_size
         bound = math.fsum(terms.tolist()) - cost * (1.0 + 2.0**-30) - rounding
         weight = float(np.abs(program.b) @ np.abs(self.z))
-        return Proof(bound, is_conditional, weight) if math.isfinite(bound) else NOTHING
+        return Proof(bound, is_conditional, weight) if math.isfinite(bound) else NOTHING_PROVED
 
     def _moved(self, error: Floats, loose: Bools) -> tuple[Floats, float, Bools]:
         """Errors of loose columns moved into others, what that costs, and the columns that stay.

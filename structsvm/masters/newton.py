@@ -184,7 +184,7 @@ class _Restricted:
         q = at.gradient[active] + F @ image + ridge * alpha
         reference = float(q @ alpha) - 0.5 * curved
         _, inside = np.unique(groups[active], return_inverse=True)
-        model = Model(q, F, ridge, inside)
+        model = QuadraticModel(q, F, ridge, inside)
         tol = 1e-15 * abs(at.value + at.gap)
         direction = -at.alpha
         direction[active] += maximize(model, reference, tol, self.few)
@@ -241,7 +241,7 @@ def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) 
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class QuadraticModel:
     """``q^T x - 1/2 |F^T x|^2 - ridge/2 |x|^2`` over ``x >= 0`` whose groups sum to at most 1."""
 
     q: Floats
@@ -260,7 +260,9 @@ class Model:
         return float(self.q @ x - 0.5 * (image @ image) - 0.5 * self.ridge * (x @ x))
 
 
-def maximize(model: Model, reference: float, tol: float, few: int = MAX_COMPILED_CUTS) -> Floats:
+def maximize(
+    model: QuadraticModel, reference: float, tol: float, few: int = MAX_COMPILED_CUTS
+) -> Floats:
     """The maximum, to a part of what it is above a reference.
 
     For more than a few variables, Mehrotra's predictor-corrector method. The linear system of a
@@ -310,7 +312,7 @@ def maximize(model: Model, reference: float, tol: float, few: int = MAX_COMPILED
     return sparse if loss <= max(0.1 * at.gap, tol) else x
 
 
-def _by_active_set(model: Model) -> tuple[Floats, float, float]:
+def _by_active_set(model: QuadraticModel) -> tuple[Floats, float, float]:
     """The maximum, the duality gap and the value; ridge and all, it is one of cuts."""
     from structsvm.masters.support_search import ascend  # numba takes long to import
 
@@ -345,7 +347,7 @@ class _Iterate:
         """Complementarity, which is the duality gap of a feasible iterate."""
 
     @classmethod
-    def start(cls, model: Model) -> "_Iterate":
+    def start(cls, model: QuadraticModel) -> "_Iterate":
         """The barycentres, with duals that make the stationarity exact."""
         groups = model.groups
         starts = model.starts
@@ -369,7 +371,7 @@ class _Iterate:
 class _System:
     """The Newton equations at an iterate, factored."""
 
-    def __init__(self, at: _Iterate, model: Model, spread: Floats) -> None:
+    def __init__(self, at: _Iterate, model: QuadraticModel, spread: Floats) -> None:
         self.at = at
         self.model = model
         F = model.F

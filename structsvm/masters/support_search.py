@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 STEPS_PER_ROW = 10  # steps at most, for each row
 DEPENDENT = 1e-13
 """Part of a row's square below which what other rows leave of it is due to rounding."""
-LONG = 1e12  # a step that is not taken whole
+ENDLESS_STEP = 1e12  # a step that is not taken whole
 ROUNDING_OF_GAPS = 1e-14
 """What a duality gap may be wrong by, for each unit of the objective and of its terms."""
 
@@ -102,7 +102,7 @@ def _solve(H: Floats, y: Floats) -> None:
             H[k, k] = np.sqrt(left)
             y[k] /= H[k, k]
         else:
-            y[k] = LONG * np.sign(y[k])
+            y[k] = ENDLESS_STEP * np.sign(y[k])
             H[k, k] = 0.0
     for k in range(y.size - 1, -1, -1):
         if H[k, k] > 0.0:

@@ -27,7 +27,7 @@ ASSETS = (
     *("page.html", "page.css"),
     *("draw.js", "traces.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js"),
 )
-WEIGHTS, CELLS = 20, 12  # features that are listed, and rows of the heat map
+N_WEIGHTS, N_MATRIX_ROWS = 20, 12  # features that are listed, and rows of the heat map
 LABELLINGS_SHOWN = 3  # wrong labellings, of those that weigh most
 FIELD = re.compile(r"\{\{(\w+)\}\}")
 DRAG, ARROWS = "Drag over a stretch to zoom in. ", "Arrows up and down move, too. "
@@ -236,7 +236,7 @@ def _metric(learner: Any) -> dict[str, Any]:
     weights = np.diag(B)
     one_by_one = words.is_diagonal(B)
     order = np.argsort(-weights, kind="stable")
-    cells = order[:CELLS]
+    cells = order[:N_MATRIX_ROWS]
 
     def short(values: Any) -> Any:
         """Five digits are enough for a picture."""
@@ -246,8 +246,8 @@ def _metric(learner: Any) -> dict[str, Any]:
         "n_features": len(names),
         "unit": f"Weight of a feature against {words.unit_in_words(learner)}",
         "words": words.spectrum_in_words(learner).capitalize() + ".",
-        "weights": [{"name": names[j], "weight": short(weights[j])} for j in order[:WEIGHTS]],
-        "others": short(weights[order[WEIGHTS:]].sum()),
+        "weights": [{"name": names[j], "weight": short(weights[j])} for j in order[:N_WEIGHTS]],
+        "others": short(weights[order[N_WEIGHTS:]].sum()),
         "matrix": None if one_by_one else short(B[np.ix_(cells, cells)]),
         "eigenvalues": [] if one_by_one else short(words.eigenvalues(learner)),
     }

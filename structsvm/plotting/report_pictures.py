@@ -28,7 +28,7 @@ ROWS_DRAWN = 2000  # of a table that are drawn
 DRAWN_SIDE = (120, 320)  # pixels of the longer side of a drawn image, at least and at most
 FULL = 50  # images up to which they are drawn as large as that
 KNOTS = 600  # times that are kept of a recording that was sampled irregularly
-LEVELS = 999  # values of a trace are 0 to 999, its minimum to its maximum: finer than any screen
+TRACE_LEVELS = 999  # a trace is 0 to 999, its minimum to its maximum: finer than any screen
 States = tuple[dict[Any, int], list[dict[str, Any]], Sequence[NDArray[Any]] | None]
 """Number of each state, its look, and the names of true ones, (T_i,) each, if labels are names."""
 
@@ -212,7 +212,7 @@ def quantised(values: Floats, least: float, most: float) -> list[int | None]:
     """Levels of values between two limits, by their halves, because large floats would overflow."""
     span = most / 2 - least / 2
     if span == 0:
-        levels = np.where(np.isnan(values), np.nan, LEVELS // 2)
+        levels = np.where(np.isnan(values), np.nan, TRACE_LEVELS // 2)
     else:
-        levels = np.rint((values / 2 - least / 2) / span * LEVELS)
+        levels = np.rint((values / 2 - least / 2) / span * TRACE_LEVELS)
     return [None if isnan(level) else int(level) for level in levels.tolist()]

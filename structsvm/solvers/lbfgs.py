@@ -13,7 +13,7 @@ SUFFICIENT_FALL = 1e-3  # share of the fall along the gradient that a step must 
 CURVATURE = 0.9  # share of the slope that is left after a step, at most
 MAX_TRIALS = 20  # evaluations of a line search
 MAX_GROWTH = 4.0  # how often a trial is as long as the one before, at most
-BORDER = 0.1  # share of an interval at each of its ends where no trial is made
+TRIAL_BORDER = 0.1  # share of an interval at each of its ends where no trial is made
 MACHINE_EPS = float(np.finfo(float).eps)
 Evaluate = Callable[[Floats], tuple[float, Floats]]
 """The value of a function at a point, and its gradient."""
@@ -106,7 +106,7 @@ def _step(evaluate: Evaluate, now: Iterate, direction: Floats, length: float) ->
 def _longer(first: Trial, trial: Trial) -> float:
     minimum = _cubic_minimum(first, trial)
     longest = MAX_GROWTH * trial.length
-    return min(max(minimum, (1.0 + BORDER) * trial.length), longest) if minimum else longest
+    return min(max(minimum, (1.0 + TRIAL_BORDER) * trial.length), longest) if minimum else longest
 
 
 def _between(low: Trial, high: Trial) -> float:
@@ -114,7 +114,7 @@ def _between(low: Trial, high: Trial) -> float:
     minimum = _cubic_minimum(low, high)
     if not minimum:
         return low.length + 0.5 * width
-    return min(max(minimum, low.length + BORDER * width), high.length - BORDER * width)
+    return min(max(minimum, low.length + TRIAL_BORDER * width), high.length - TRIAL_BORDER * width)
 
 
 def _cubic_minimum(a: Trial, b: Trial) -> float | None:

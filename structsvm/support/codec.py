@@ -19,7 +19,7 @@ from structsvm.errors import SettingsError
 from structsvm.support.contract import settings_in, without_remembered
 
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
-TIMES, ROOM = 100, 1000
+TIMES_REPEATED, ROOM = 100, 1000
 """References may make what is written so many times as large, and a little more: what is loaded is
 walked through as if each of them were written out, by ``repr`` for one."""
 
@@ -45,7 +45,7 @@ def refuse_unstored(parameters: Mapping[str, Any]) -> None:
             )
 
 
-RENAMED = {("SupportLabelling", "sample"): "instance"}
+RENAMED_FIELDS = {("SupportLabelling", "sample"): "instance"}
 """Fields that files may still have under an older name, by class and that name."""
 
 
@@ -154,11 +154,11 @@ class Codec:
     def _refer(self, number: int) -> bool:
         """Count what a reference stands for; whether references are few enough."""
         self._n_in_all += self._sizes[number]
-        return self._n_in_all <= TIMES * self._n_written + ROOM
+        return self._n_in_all <= TIMES_REPEATED * self._n_written + ROOM
 
     def _instance(self, name: str, packed: Mapping[str, Any]) -> Any:
         cls: Any = Unstored if name == "Unstored" else self._class_of(name)
-        state = {RENAMED.get((name, key), key): self.unpack(packed[key]) for key in packed}
+        state = {RENAMED_FIELDS.get((name, key), key): self.unpack(packed[key]) for key in packed}
         if issubclass(cls, Enum):
             return cls[state["name"]]
         missing = [part for part in _always_there(cls, state) if part not in state]

@@ -18,7 +18,7 @@ from structsvm.masters import base, bounds, newton
 from structsvm.masters.base import Cut, MasterSolution, Proximal, Request, WorkingSet, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster, solve_by, solve_with, solved
-from structsvm.masters.newton import Model, NewtonMaster, master_from, maximize
+from structsvm.masters.newton import NewtonMaster, QuadraticModel, master_from, maximize
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.status import Status
@@ -243,7 +243,7 @@ def test_quadratic_programs_over_simplices(n, rank, n_groups, ridge):
     F = rng.standard_normal((n, rank))
     q = 2 * rng.standard_normal(n)
     groups = np.sort(np.concatenate((np.arange(n_groups), rng.integers(0, n_groups, n - n_groups))))
-    x = maximize(Model(q, F, ridge, groups), np.inf, 1e-12)
+    x = maximize(QuadraticModel(q, F, ridge, groups), np.inf, 1e-12)
     sums = np.bincount(groups, weights=x, minlength=n_groups)
     assert x.min() >= 0
     assert sums.max() <= 1 + 1e-12
@@ -401,7 +401,7 @@ def test_the_steps_of_newton_are_as_good_by_either_method(seed):
     tol = 1e-12
     found = {}
     for few in (0, 32):
-        x = maximize(Model(q, F, ridge, groups), 0.0, tol, few)
+        x = maximize(QuadraticModel(q, F, ridge, groups), 0.0, tol, few)
         assert x.min() >= 0
         assert np.bincount(groups, x).max() <= 1 + 1e-12
         image = x @ F
