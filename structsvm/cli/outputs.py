@@ -21,7 +21,7 @@ from structsvm.io.tables import read_frame
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.plotting.cut import as_file, overlay
 from structsvm.support.lazy import require
-from structsvm.support.values import csv_text, finite
+from structsvm.support.tables import csv_text, finite
 from structsvm.support.whole_files import write_atomically
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from structsvm.partitions.plugins import (
     problem_names,
 )
 from structsvm.support.contract import flat
-from structsvm.support.values import finite
+from structsvm.support.tables import finite
 from structsvm.support.whole_files import unwritable, write_atomically
 
 GROUPS = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.data.missing import LARGEST_VALUE, blocks, filled
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, parameter
-from structsvm.support.tables import column_names, refuse_other_columns, refuse_repeated
+from structsvm.support.frames import column_names, refuse_other_columns, refuse_repeated
 from structsvm.support.values import Bools, Floats, all_within, counted, read_only
 
 Names = Sequence[str] | None  # what columns are called, if they have names

@@ -40,8 +40,8 @@ from structsvm.errors import DataError, StructSVMError, Text, said_by, wording
 from structsvm.parallel.by_name import spread
 from structsvm.support.archive import read_npz
 from structsvm.support.codec import fingerprint
+from structsvm.support.frames import column_names, refuse_other_columns
 from structsvm.support.lazy import require
-from structsvm.support.tables import column_names, refuse_other_columns
 from structsvm.support.values import Floats
 
 PARTS_OF_A_PASS = 256

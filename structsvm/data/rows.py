@@ -11,7 +11,7 @@ from structsvm.data.checks import TRANSPOSED
 from structsvm.data.columns import FEWEST_THAT_RISE
 from structsvm.data.times import TimeAxis, read_times
 from structsvm.errors import DataError, about, parameter, warn, wording
-from structsvm.support.tables import in_order_of_rows, refuse_repeated
+from structsvm.support.frames import in_order_of_rows, refuse_repeated
 from structsvm.support.values import Floats, Ints, counted, some_of
 
 EVEN_STEPS = 1e-6  # part of a step by which equal steps may differ

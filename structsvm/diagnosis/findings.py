@@ -15,7 +15,7 @@ from structsvm.data.missing import filled
 from structsvm.learner.columns import Said, divided
 from structsvm.learner.fitted import column_names, words_of
 from structsvm.learner.learner import Learner
-from structsvm.support.values import finite
+from structsvm.support.tables import finite
 from structsvm.training_labels import labels_of_each, read_labels
 
 

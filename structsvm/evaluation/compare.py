@@ -19,8 +19,8 @@ from structsvm.solvers.certificate import ADMISSIBLE, Stopping
 from structsvm.status import Solution, relative_gap
 from structsvm.support.lazy import require
 from structsvm.support.progress import stage
-from structsvm.support.tables import ShortTable
-from structsvm.support.values import finite, refuse_below, shown
+from structsvm.support.tables import ShortTable, finite
+from structsvm.support.values import refuse_below, shown
 
 __all__ = ["DEFAULT_SOLVERS", "SolverComparison", "compare_on", "compare_solvers", "solver_named"]
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")

@@ -15,8 +15,8 @@ from structsvm.learner.alternation import start_of
 from structsvm.learner.labellings import WORDS, read_labelled
 from structsvm.learner.structured import StructuredSVM, losses_of, predicted
 from structsvm.status import Solution
-from structsvm.support.tables import ShortTable
-from structsvm.support.values import Floats, finite
+from structsvm.support.tables import ShortTable, finite
+from structsvm.support.values import Floats
 
 
 @dataclass(frozen=True, repr=False)

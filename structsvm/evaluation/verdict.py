@@ -12,7 +12,8 @@ from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, MIN_UNITS, Contrast, once_each
 from structsvm.evaluation.sentences import ANSWERS, NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
-from structsvm.support.values import Floats, Ints, counted, finite
+from structsvm.support.tables import finite
+from structsvm.support.values import Floats, Ints, counted
 
 __all__ = ["Evidence", "Remarks", "Verdict"]
 UNSUPPORTED = ("nothing-held-out", "learned-from", "nothing-to-find", "too-few")

@@ -29,7 +29,7 @@ from structsvm.features.base import (
 from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
 from structsvm.features.frames import FrameModel, FrameRecipe, check_smoothing, probabilities_by
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.tables import each_in_order
+from structsvm.support.frames import each_in_order
 from structsvm.support.values import Bools, Floats, Ints, refuse_below
 
 FEWEST_SCORED = 4

@@ -18,8 +18,9 @@ from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.preparing import prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.support.archive import npz
-from structsvm.support.tables import data_frame
-from structsvm.support.values import Ints, csv_text, ending_of
+from structsvm.support.frames import data_frame
+from structsvm.support.tables import csv_text
+from structsvm.support.values import Ints, ending_of
 from structsvm.support.whole_files import write_atomically
 
 

@@ -18,7 +18,7 @@ from structsvm.io.recording import FileOptions, Recording, share_features
 from structsvm.learner.columns import warn_of_columns
 from structsvm.learner.lost_columns import SPREAD
 from structsvm.partitions.equivalence import runs_of
-from structsvm.support.tables import repeated_in
+from structsvm.support.frames import repeated_in
 from structsvm.support.values import Floats, Ints, counted, refuse_unlisted, some_of
 
 WAY_OF_GAPS = "interpolate with " + parameter("missing", "interpolate") + ", or drop them first"

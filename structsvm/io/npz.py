@@ -17,8 +17,8 @@ from structsvm.io.recording import FileOptions, Origin, Recording, listed
 from structsvm.io.table_columns import are_spelled
 from structsvm.partial_labels import known_where
 from structsvm.support import archive
+from structsvm.support.frames import refuse_repeated
 from structsvm.support.limits import TooLarge
-from structsvm.support.tables import refuse_repeated
 from structsvm.support.values import counted, ending_of
 from structsvm.support.whole_files import write_atomically
 

@@ -12,15 +12,9 @@ from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, parameter
-from structsvm.support.tables import repeated_in
-from structsvm.support.values import (
-    Floats,
-    counted,
-    is_number_text,
-    refuse_below,
-    refuse_unless,
-    refuse_unlisted,
-)
+from structsvm.support.frames import repeated_in
+from structsvm.support.tables import is_number_text
+from structsvm.support.values import Floats, counted, refuse_below, refuse_unless, refuse_unlisted
 
 
 @dataclass(frozen=True, eq=False)

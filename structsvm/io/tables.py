@@ -48,9 +48,9 @@ from structsvm.io.table_columns import (
     times_of,
     with_categories,
 )
+from structsvm.support.frames import refuse_repeated, repeated_in
 from structsvm.support.lazy import require
 from structsvm.support.limits import check_bytes
-from structsvm.support.tables import refuse_repeated, repeated_in
 from structsvm.support.values import counted
 
 ABOVE_HEADER = " leaves out a line above the header"

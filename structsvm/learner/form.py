@@ -27,7 +27,7 @@ from structsvm.errors import DataError
 from structsvm.graphs.readers import is_one
 from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.tables import each_in_order, in_order_of_rows
+from structsvm.support.frames import each_in_order, in_order_of_rows
 from structsvm.support.values import some_of
 from structsvm.training_labels import is_single
 

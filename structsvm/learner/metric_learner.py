@@ -27,9 +27,10 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.status import Solution
+from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
-from structsvm.support.tables import ShortTable, data_frame
+from structsvm.support.tables import ShortTable
 from structsvm.support.values import Floats, counted, refuse_unlisted
 
 SHOWN = 10  # features that are printed

@@ -38,9 +38,9 @@ from structsvm.solvers.separation import check_loss
 from structsvm.status import Solution, Status
 from structsvm.support.codec import refuse_unstored
 from structsvm.support.contract import asked
+from structsvm.support.frames import refuse_other_columns
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage
-from structsvm.support.tables import refuse_other_columns
 from structsvm.support.values import Floats, read_only, refuse_below, shown
 
 

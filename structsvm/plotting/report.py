@@ -20,7 +20,8 @@ from structsvm.learner.learner import Learner
 from structsvm.plotting import words
 from structsvm.plotting.held_out import HeldOut
 from structsvm.plotting.report_pictures import pictures_of
-from structsvm.support.values import counted, finite
+from structsvm.support.tables import finite
+from structsvm.support.values import counted
 from structsvm.support.version import __version__
 
 ASSETS = (

@@ -23,7 +23,8 @@ from structsvm.learner.metric_learner import MetricLearner
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.plugins import problem_name
 from structsvm.support.contract import flat, settings_in
-from structsvm.support.values import Floats, counted, finite, some_of
+from structsvm.support.tables import finite
+from structsvm.support.values import Floats, counted, some_of
 
 LISTED = 12  # names of states that are listed
 SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")

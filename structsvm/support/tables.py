@@ -1,21 +1,17 @@
-"""Short tables of results, as text and in notebooks; data frames and their columns."""
+"""Results as text: short tables, also in notebooks; CSV; and plain values for JSON."""
 
+import csv
 import html
-from collections import Counter
-from collections.abc import Callable, Sequence
+import io
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from structsvm.errors import DataError, printable
-from structsvm.support.lazy import require
-from structsvm.support.values import refuse_unlisted, some_of
-
-EXTRAS = {"pandas": "files", "polars": "polars"}
-"""With what to install the libraries of data frames."""
+from structsvm.errors import printable
+from structsvm.support.frames import EXTRAS, library
+from structsvm.support.values import refuse_unlisted
 
 
 @dataclass(frozen=True)
@@ -52,11 +48,7 @@ class ShortTable:
         """Return the rows as a data frame of pandas or polars."""
         refuse_unlisted("container", container, tuple(EXTRAS))
         columns = map(list, zip(*self.rows, strict=True))
-        return _library(container).DataFrame(dict(zip(self.columns, columns, strict=True)))
-
-
-def _library(kind: str) -> Any:
-    return require(kind, EXTRAS[kind], f"a {kind} frame")
+        return library(container).DataFrame(dict(zip(self.columns, columns, strict=True)))
 
 
 def _shown(value: Any) -> str:
@@ -74,92 +66,45 @@ def _column(title: str, values: Sequence[Any]) -> list[str]:
     return [cell.rjust(width) if as_numbers else cell.ljust(width) for cell in cells]
 
 
-# ---- data frames of pandas and polars, and arrays of xarray: what their columns are called
+FORMULA = ("=", "+", "-", "@")  # how a cell begins that a program for sheets computes
 
 
-def data_frame(
-    kind: str, values: NDArray[np.float64], names: Sequence[str], index: Any = None
-) -> Any:
-    """A table with named columns."""
-    make = _library(kind).DataFrame
-    if kind == "pandas":
-        return make(values, columns=list(names), index=index)
-    return make(values, schema=list(names), orient="row")
+def cell(value: Any) -> Any:
+    """A value as a table has it: a name that a program for sheets would compute is quoted."""
+    if not isinstance(value, str) or value[:1].isalnum():  # as nearly all are
+        return value
+    is_formula = value.lstrip().startswith(FORMULA)
+    return f"'{value}" if is_formula and not is_number_text(value) else value
 
 
-def column_names(X: Any) -> list[str] | None:
-    """The names of the columns of a data frame, or those that a matrix of xarray has; else None."""
-    if isinstance(X, np.ndarray):
-        return None
-    if hasattr(X, "dims") and hasattr(X, "indexes"):
-        index = X.indexes.get(X.dims[1]) if len(X.dims) == 2 else None
-        names = [] if index is None else list(index)
-        return names if names and all(isinstance(name, str) for name in names) else None
-    columns = getattr(X, "columns", None)
-    return None if columns is None else [str(name) for name in columns]
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> str:
+    """A table as text, for a program for sheets as well."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
+    writer.writerows(map(cell, row) for row in (header, *rows))
+    return buffer.getvalue()
 
 
-def repeated_in(names: Sequence[str]) -> list[str]:
-    return sorted(name for name, n in Counter(names).items() if n > 1)
+def uncell(text: str) -> str:
+    """The name that :func:`cell` has quoted."""
+    return text[1:] if text.startswith("'") and text[1:].lstrip().startswith(FORMULA) else text
 
 
-def refuse_repeated(names: Sequence[str]) -> None:
-    if repeated := repeated_in(names):
-        raise DataError(
-            f"features need different names, repeated: {some_of(list(map(repr, repeated)))}"
-        )
+def is_number_text(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
-def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
-    """Labels (T,) in the order of the rows of a frame of pandas, by the index that both have."""
-    rows: Any = getattr(X, "index", None)
-    labels: Any = getattr(y, "index", None)
-    if not (hasattr(rows, "get_indexer") and hasattr(labels, "get_indexer")):
-        return y
-    if len(labels) != len(rows) or labels.equals(rows):
-        return y
-    says_nothing = any(
-        getattr(index.dtype, "kind", "O") in "iu" and np.array_equal(index, np.arange(len(index)))
-        for index in (rows, labels)
-    )
-    places = None
-    if rows.nlevels == labels.nlevels and rows.is_unique and labels.is_unique:
-        places = labels.get_indexer(rows)
-    if places is None or (places < 0).any():
-        if says_nothing:
-            return y
-    elif not says_nothing:
-        return y.iloc[places]
-    pairs = enumerate(zip(rows, labels, strict=True))
-    row, a, b = next(((t, a, b) for t, (a, b) in pairs if a != b), (0, rows[0], labels[0]))
-    raise DataError(
-        "the index of the labels of "
-        + which
-        + f" is not that of its rows: in row {row} it has {b!r}, "
-        f"and the rows {a!r}. Give y.to_numpy() if labels follow each other as the rows do, or "
-        "y.reindex(X.index) if the index says whose they are"
-    )
-
-
-def each_in_order(ys: Any, Xs: Any, called: Callable[[int], str] = "frame {}".format) -> Any:
-    """Labels of samples, those of frames :func:`in_order_of_rows`; anything else as it is."""
-    if not isinstance(Xs, list | tuple) or not any(hasattr(X, "index") for X in Xs):
-        return ys
-    if len(Xs) == 1 and hasattr(ys, "iloc"):
-        return in_order_of_rows(ys, Xs[0], called(0))
-    if not isinstance(ys, list | tuple) or len(ys) != len(Xs):
-        return ys
-    pairs = enumerate(zip(ys, Xs, strict=True))
-    return [in_order_of_rows(y, X, called(i)) for i, (y, X) in pairs]
-
-
-def refuse_other_columns(which: str, columns: Sequence[str], expected: Sequence[str]) -> None:
-    """Check that columns are called, and in an order, as expected."""
-    if list(columns) == list(expected):
-        return
-    pairs = zip_longest(columns, expected, fillvalue="nothing")
-    place, one, other = next((j, a, b) for j, (a, b) in enumerate(pairs) if a != b)
-    raise DataError(
-        which + f" has features {some_of(columns)}, expected {some_of(expected)}: give the same "
-        f"columns in the same order (column {place} is {one}, expected {other})"
-    )
+def finite(value: Any) -> Any:
+    """Return plain lists and mappings, with None for infinities and NaN, which JSON lacks."""
+    if isinstance(value, dict):
+        texts = {name if isinstance(name, str) else repr(name): v for name, v in value.items()}
+        return {name: finite(item) for name, item in texts.items()}
+    if isinstance(value, set | frozenset):
+        return [finite(item) for item in sorted(value, key=repr)]
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value

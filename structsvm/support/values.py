@@ -1,8 +1,6 @@
-"""Values: the arrays that signatures speak of, checked settings, and both in words and in cells."""
+"""Values: the arrays that signatures speak of, checked settings, and both in words."""
 
-import csv
 import difflib
-import io
 import sys
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
@@ -153,50 +151,6 @@ def some_of(names: Sequence[Any], limit: int = 6, between: str = ", ") -> Text:
     """Some names, and how many there are where these are not all."""
     shown = join(names[:limit], between)
     return shown if len(names) <= limit else shown + f"{between}... ({len(names)} in all)"
-
-
-FORMULA = ("=", "+", "-", "@")  # how a cell begins that a program for sheets computes
-
-
-def cell(value: Any) -> Any:
-    """A value as a table has it: a name that a program for sheets would compute is quoted."""
-    if not isinstance(value, str) or value[:1].isalnum():  # as nearly all are
-        return value
-    is_formula = value.lstrip().startswith(FORMULA)
-    return f"'{value}" if is_formula and not is_number_text(value) else value
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> str:
-    """A table as text, for a program for sheets as well."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
-    writer.writerows(map(cell, row) for row in (header, *rows))
-    return buffer.getvalue()
-
-
-def uncell(text: str) -> str:
-    """The name that :func:`cell` has quoted."""
-    return text[1:] if text.startswith("'") and text[1:].lstrip().startswith(FORMULA) else text
-
-
-def is_number_text(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
-
-
-def finite(value: Any) -> Any:
-    """Return plain lists and mappings, with None for infinities and NaN, which JSON lacks."""
-    if isinstance(value, dict):
-        texts = {name if isinstance(name, str) else repr(name): v for name, v in value.items()}
-        return {name: finite(item) for name, item in texts.items()}
-    if isinstance(value, set | frozenset):
-        return [finite(item) for item in sorted(value, key=repr)]
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

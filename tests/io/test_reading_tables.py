@@ -18,7 +18,7 @@ from cases import cases, refused
 
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError
 from structsvm.io import read_recording, read_recordings
-from structsvm.support.values import cell, uncell
+from structsvm.support.tables import cell, uncell
 
 ROWS = [[1.5, -2.0, "rest"], [2.25, 0.5, "rest"], [9.0, 1e-3, "walk"]]
 X = np.array([row[:2] for row in ROWS])
