@@ -72,10 +72,10 @@ def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]
             inputs = inputs.labelled_in_part()
             learn_from(learner, inputs, wanted)
             answers = answers_of(learner, inputs, inputs.measured(learner), margins=True)
-        found = {answer.name: answer.plain["segments"] for answer in answers}
+        segments_by_name = {answer.name: answer.plain["segments"] for answer in answers}
         told = list(dict.fromkeys(str(one.message) for one in said))
         share_of = 1 - inputs.n_unlabelled / sum(len(one.X) for one in inputs.items)
-        tell_page({"learned": {"found": found, "said": told, "labelled": share_of}})
+        tell_page({"learned": {"found": segments_by_name, "said": told, "labelled": share_of}})
         with share("held-out recordings", 0.5, 1.0):
             tell_page({"judged": _held_out_loss(learner, inputs)})
 

@@ -53,20 +53,20 @@ def answers_of(
         about: Any = {"margins": True, "level": level, **rules}
         tables = learner.predict_segments(instances, n_clusters, **about)
         return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
-    found, _ = partition_each(learner, instances, n_clusters, rules)
-    partitions = [one.partition for one in found]
+    predictions, _ = partition_each(learner, instances, n_clusters, rules)
+    partitions = [one.partition for one in predictions]
     if takes_images(problem):
         maps = labels_of(problem, partitions, instances)
         return [parts(name, each) for name, each in zip(inputs.names, maps, strict=True)]
     if problem.traits.contiguous:
-        pairs = zip(found, instances, strict=True)
+        pairs = zip(predictions, instances, strict=True)
         tables = [segment_table(one, x, learner.classes_) for one, x in pairs]
         return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
     classes: Sequence[Any] = [None] * len(instances)
     who, namer = _namer(learner)
     if namer is not None:
         seen = instances if who == "" else namer.inputs_(measured)
-        named = found if who == "" else partition_each(namer, seen, None, {})[0]
+        named = predictions if who == "" else partition_each(namer, seen, None, {})[0]
         names = np.asarray(namer.classes_)
         classes = [names_of_items(*pair, names) for pair in zip(named, seen, strict=True)]
     triples = zip(inputs.items, partitions, classes, strict=True)

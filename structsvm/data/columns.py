@@ -52,15 +52,15 @@ def values_of_columns(task: str, instances: Sequence[Instance]) -> Floats:
     """The :func:`column_values` of each, (N, 4, P), without NaN: the least value, or 0, instead."""
     seen = [instance.extremes for instance in instances if instance.extremes is not None]
     if len(seen) == len(instances):
-        found = np.array(seen)
+        values = np.array(seen)
     else:
         Xs = [instance.data for instance in instances]
-        found = now_or_later(
+        values = now_or_later(
             Xs, values_of_arrays, lambda: np.array(map_arrays(task, column_values, Xs))
         )
-    if math.isnan(found.sum()):
-        found = np.nan_to_num(np.where(np.isnan(found), found[:, :1], found), copy=False)
-    return found
+    if math.isnan(values.sum()):
+        values = np.nan_to_num(np.where(np.isnan(values), values[:, :1], values), copy=False)
+    return values
 
 
 def constant_features(instances: Sequence[Instance]) -> NDArray[np.bool_]:

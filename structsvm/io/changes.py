@@ -24,13 +24,13 @@ ONE_SEGMENT = "every recording is one single segment: "
 
 def refuse_one_word(files: Mapping[Path, str], options: FileOptions) -> None:
     """Refuse tables whose labels are one word each, which is seen long before all is read."""
-    found = []
+    recordings = []
     for path, name in files.items():
         words = _words_in(path, options)
         if len(words) != 1:
             return
-        found.append(Recording(name, np.empty((1, 0)), np.array(words), (), str(path)))
-    refuse_without_changes(found, apart=False)
+        recordings.append(Recording(name, np.empty((1, 0)), np.array(words), (), str(path)))
+    refuse_without_changes(recordings, apart=False)
 
 
 def refuse_one_label(path: Path, chosen: Mapping[str, str | None], names: Set[str]) -> None:

@@ -135,13 +135,13 @@ class KeptLabels:
         """Take what is in the table, which may have been edited elsewhere, where it differs."""
         names = {name_of(name): name for name in self._axes} | {name: name for name in self._axes}
         own = self._stretches()
-        found = {}
+        changed = {}
         for called, rows in there.items():
             name = names.get(called, called)
             marked = [row for row in rows if row.label]
             if rows != own.get(name) and (marked or name in own):
-                found[name] = sorted(self._segment(name, row) for row in marked)
-        self.change(found)
+                changed[name] = sorted(self._segment(name, row) for row in marked)
+        self.change(changed)
 
     def _segment(self, name: str, row: Interval) -> Segment:
         if name not in self._axes:

@@ -165,8 +165,8 @@ def save(learner: Learner | StructuredSVM, path: str | PathLike[str]) -> None:
     >>> again.predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
     True
     """
-    known = isinstance(learner, Learner | StructuredSVM)
-    if not known or _ours(type(learner).__name__) is not type(learner):
+    is_own = isinstance(learner, Learner | StructuredSVM)
+    if not is_own or _ours(type(learner).__name__) is not type(learner):
         raise SettingsError(
             "save takes a learner such as MetricLearner or StateSegmenter, or a StructuredSVM, "
             f"got {type(learner).__name__}: a model file names no other class; "

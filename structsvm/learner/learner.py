@@ -251,8 +251,8 @@ class Learner(Predictor, ProblemParameters, ABC):
         with workers_of(self):
             problem = problem_from(self.problem, getattr(self, "random_state", None))
             refuse_unsuited(self, problem)
-            given = X, y, feature_names, sample_weight, groups
-            data = TrainingSet.of(problem, *given).counted()
+            arguments = X, y, feature_names, sample_weight, groups
+            data = TrainingSet.of(problem, *arguments).counted()
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
                 learned = self._learn(data, how)
                 self._keep(data, learned)

@@ -124,13 +124,13 @@ def dead_columns(
         dead = [name for name in dead if not name.startswith(words)]  # all may be of one sex
         if dead and instances[i].n_samples > 1:
             where[tuple(dead)].append(i)
-    found = []
+    relied_on = []
     for lost, places in where.items():
         left = np.sum(metric_without(learner, lost, metric).factor ** 2) / whole
         # Of scores, each of which is made of all columns, nothing is said.
         if left <= 1 - RELIED_ON and (left or learner.inputs_.features is None):
-            found.append((lost, places, 1 - left))
-    return found
+            relied_on.append((lost, places, 1 - left))
+    return relied_on
 
 
 def warn_of_dead_features(learner: Fitted, instances: Sequence[Instance]) -> None:

@@ -43,15 +43,15 @@ def margin_tables(
     tasks = stage("margins", list(zip(instances, constraints, strict=True)))
     for i, (instance, rule) in enumerate(tasks):
         with about(problem.traits.words.numbered(i)):
-            found, sure = learner.model_.margins(problem, instance, rule, tolerance)
+            prediction, sure = learner.model_.margins(problem, instance, rule, tolerance)
             columns: Columns = {"margin": [None, *sure.tolist()]}
             if rates is not None and rates.tolerance == tolerance:
                 columns["rate"] = [None, *rates(sure / unit).tolist()]
             if most is not None:
                 everywhere = np.arange(1, instance.n_samples)
                 excess = learner.model_.losses_with(problem, instance, rule, everywhere)
-                columns |= _columns_of_places(places_of(found.partition, excess / unit, most))
-        tables.append((found, columns))
+                columns |= _columns_of_places(places_of(prediction.partition, excess / unit, most))
+        tables.append((prediction, columns))
     return tables
 
 

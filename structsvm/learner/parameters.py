@@ -89,13 +89,13 @@ def _settings(value: Any, name: str) -> dict[str, Any]:
 
 def _with(value: Any, given: Mapping[str, Any]) -> Any:
     """A dataclass with other settings, by name; ``a__b`` is the setting b of its setting a."""
-    known = settings_in(value)
+    current = settings_in(value)
     inside = dict[str, dict[str, Any]]()
     changed: dict[str, Any] = {}
     for path, setting in given.items():
         name, _, rest = path.partition("__")
-        if name not in known:
-            has = ", ".join(known) or "none"
+        if name not in current:
+            has = ", ".join(current) or "none"
             raise SettingsError(
                 f"problem: {type(value).__name__} has no setting {name!r}, it has {has}"
             )
@@ -104,5 +104,5 @@ def _with(value: Any, given: Mapping[str, Any]) -> Any:
         else:
             changed[name] = setting
     for name, settings in inside.items():
-        changed[name] = _with(changed.get(name, known[name]), settings)
+        changed[name] = _with(changed.get(name, current[name]), settings)
     return replace(value, **changed)

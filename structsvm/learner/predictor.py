@@ -69,8 +69,9 @@ class Predictor:
         OracleError
             If no partition of an instance satisfies the rules.
         """
-        form, found, instances = self._found(X, n_clusters, rules)
-        return form.answer(labels_of(self.problem_, [one.partition for one in found], instances))
+        form, predictions, instances = self._found(X, n_clusters, rules)
+        partitions = [one.partition for one in predictions]
+        return form.answer(labels_of(self.problem_, partitions, instances))
 
     def predict_states(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Partition instances and name the parts: the name of a state for each item, (T_i,).
@@ -90,21 +91,21 @@ class Predictor:
         check_is_fitted(self)
         if self.classes_ is None:
             raise SettingsError(no_names(self.problem_))
-        form, found, instances = self._found(X, n_clusters, rules, named=True)
-        pairs = zip(found, instances, strict=True)
+        form, predictions, instances = self._found(X, n_clusters, rules, named=True)
+        pairs = zip(predictions, instances, strict=True)
         return form.answer([named_as_seen(one, x, self.classes_) for one, x in pairs])
 
     def predict_breakpoints(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
         check_is_fitted(self)
         refuse_no_segments(self.problem_)
-        form, found, _ = self._found(X, n_clusters, rules)
-        return form.answer([one.partition.breakpoints for one in found])
+        form, predictions, _ = self._found(X, n_clusters, rules)
+        return form.answer([one.partition.breakpoints for one in predictions])
 
     def predict_partitions(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Partition instances: an :class:`~structsvm.EquivalenceMatrix` for each."""
-        form, found, _ = self._found(X, n_clusters, rules)
-        return form.answer([one.partition for one in found])
+        form, predictions, _ = self._found(X, n_clusters, rules)
+        return form.answer([one.partition for one in predictions])
 
     def predict_segments(
         self,
@@ -164,8 +165,8 @@ class Predictor:
         if margins or most is not None or (margins is None and self.model_.has_margins):
             tables = margin_tables(self, instances, n_clusters, rules, tolerance, most)
         else:
-            found, _ = partition_each(self, instances, n_clusters, rules)
-            tables = [(one, {}) for one in found]
+            predictions, _ = partition_each(self, instances, n_clusters, rules)
+            tables = [(one, {}) for one in predictions]
         rows = zip(tables, instances, form.times or [None] * len(instances), strict=True)
         states = self.classes_
         return form.answer(

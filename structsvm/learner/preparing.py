@@ -109,6 +109,6 @@ def encode_prepared(
     learner: Fitted, instances: Sequence[Instance], y: Any
 ) -> list[EquivalenceMatrix]:
     """The true partitions of prepared instances, which labels give in full."""
-    given = labels_of_each(y, instances, learner.problem_.traits.words)
-    labels = read_labels(learner.problem_, instances, given)
-    return TrainingSet(learner.problem_, instances, labels, np.ones(len(instances)), given).truths
+    values = labels_of_each(y, instances, learner.problem_.traits.words)
+    labels = read_labels(learner.problem_, instances, values)
+    return TrainingSet(learner.problem_, instances, labels, np.ones(len(instances)), values).truths

@@ -91,8 +91,8 @@ class Stage(ABC):
 
         What only names segments is left out.
         """
-        found = self.with_features([Instance(X)])[0].X
-        return found if self.step is None else self.step(found)
+        features = self.with_features([Instance(X)])[0].X
+        return features if self.step is None else self.step(features)
 
 
 @dataclass(frozen=True)
@@ -209,12 +209,12 @@ class FrameScores(Stage):
 
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
         data = [instance.data for instance in instances]
-        found = now_or_later(
+        states = now_or_later(
             data,
             lambda arrays: self.probabilities(list(map(filled, arrays))),
             lambda: map_arrays("scores", _scored, data, [self] * len(data)),
         )
-        return [replace(instance, states=p) for instance, p in zip(instances, found, strict=True)]
+        return [replace(instance, states=p) for instance, p in zip(instances, states, strict=True)]
 
     @property
     def states(self) -> NDArray[Any] | None:

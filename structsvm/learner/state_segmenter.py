@@ -151,12 +151,12 @@ classifiers of scikit-learn, optional
         labelled_units = np.unique(units[[part.recording for part in stretches]])
 
         def learned(scale: str | None, estimators: Sequence[Any]) -> Learned:
-            found = []
+            recipes = []
             for estimator in stage("classifiers", list(estimators)):
                 features = self.features or context_of(estimator, sequences)
                 recipe = FrameRecipe(self, features, scale, **folds, estimator=estimator)
-                found.append(recipe.learn(Xs, states, groups))  # the same folds each time
-            held_out, fold, models = zip(*found, strict=True)
+                recipes.append(recipe.learn(Xs, states, groups))  # the same folds each time
+            held_out, fold, models = zip(*recipes, strict=True)
             if labelled_units.size < 2:
                 return [], fold[0], models, np.full(len(models), 1.0 / len(models))
             means, weights = pooled(held_out, states.codes, fold[0], units, self.smoothing)

@@ -55,8 +55,8 @@ def partition_each(
         problem, constraints = read_rules(learner, instances, n_clusters, rules)
         ranges = batches_of([instance.n_samples for instance in instances], 2 * BATCH)
         parts = [(a, instances[a:b], constraints[a:b]) for a, b in ranges]
-        found = spread("partitioning", _decode_part, parts, (problem, model, step))
-    return list(chain.from_iterable(found)), instances
+        predictions = spread("partitioning", _decode_part, parts, (problem, model, step))
+    return list(chain.from_iterable(predictions)), instances
 
 
 def _decode_part(
@@ -71,11 +71,11 @@ def _decode_part(
         if together is not None:
             return together
     instances = instances if step is None else apply_to_instances(instances, step)
-    found = []
+    predictions = []
     for i, (instance, rule) in enumerate(zip(instances, constraints, strict=True), first):
         with asked(problem, "partition", partial(problem.traits.words.numbered, i)):
-            found.append(model.partition(problem, instance, rule))
-    return found
+            predictions.append(model.partition(problem, instance, rule))
+    return predictions
 
 
 def refuse_no_segments(problem: PartitionProblem) -> None:
@@ -119,8 +119,8 @@ def mean_agreement(
     problem = learner.problem_
     weights = check_weights(sample_weight, len(truths), problem.traits.words)
     counts = [truth.n_clusters for truth in truths] if problem.traits.given_k else None
-    found, _ = partition_each(learner, instances, counts, {})
-    pairs = zip(truths, found, strict=True)
+    predictions, _ = partition_each(learner, instances, counts, {})
+    pairs = zip(truths, predictions, strict=True)
     agreements = [problem.agreement(truth, one.partition) for truth, one in pairs]
     return float(np.average(agreements, weights=weights))
 

@@ -107,25 +107,25 @@ class TrainingSet:
         named = form.features if feature_names is None else feature_names
         instances, names = read_instances(problem, form.instances, named, None)
         words = problem.traits.words
-        given = labels_of_each(form.labels(ys), instances, words)
+        labels_of_all = labels_of_each(form.labels(ys), instances, words)
         if groups is not None:
             names_of_groups, units = units_of(
                 form.in_order(groups, "groups"), len(instances), words
             )
             groups = [names_of_groups[unit] for unit in units]
         if not words.of_graphs:
-            _warn_of_unlabelled(given, words)
+            _warn_of_unlabelled(labels_of_all, words)
             called = form.names or list(map(words.numbered, range(len(instances))))
             warn_about_columns([x.data for x in instances], names, called[0])
-            warn_about_spellings(given, called)
+            warn_about_spellings(labels_of_all, called)
         data = cls(
             problem,
             instances,
-            labels=read_labels(problem, instances, given),
+            labels=read_labels(problem, instances, labels_of_all),
             weights=check_weights(form.in_order(sample_weight, "weights"), len(instances), words),
             names=names,
             groups=groups,
-            given=given,
+            given=labels_of_all,
             steps=usual_steps(form.axes),
             called=form.names,
         )

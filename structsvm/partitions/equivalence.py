@@ -66,9 +66,9 @@ class EquivalenceMatrix:
             raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
         rank = np.empty(first.size, dtype=np.int64)
         rank[np.argsort(first)] = np.arange(first.size)
-        found = rank[inverse]
-        runs = runs_of(found)
-        return runs if runs.n_clusters == first.size else cls(_frozen(found), "labels")
+        numbers = rank[inverse]
+        runs = runs_of(numbers)
+        return runs if runs.n_clusters == first.size else cls(_frozen(numbers), "labels")
 
     @classmethod
     def from_breakpoints(cls, breakpoints: ArrayLike) -> "EquivalenceMatrix":

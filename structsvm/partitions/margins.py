@@ -116,12 +116,12 @@ class FalseAlarms:
     @classmethod
     def of(cls, each: "Sequence[FalseAlarms | None]") -> "FalseAlarms | None":
         """Of all recordings, if each of them could be segmented as it arrives."""
-        known = [one for one in each if one is not None]
-        if not known or len(known) < len(each):
+        alarms = [one for one in each if one is not None]
+        if not alarms or len(alarms) < len(each):
             return None
-        counts = [(one.n_samples, one.n_found, one.n_true) for one in known]
+        counts = [(one.n_samples, one.n_found, one.n_true) for one in alarms]
         return cls(
-            np.concatenate([one.spans for one in known]), *map(sum, zip(*counts, strict=True))
+            np.concatenate([one.spans for one in alarms]), *map(sum, zip(*counts, strict=True))
         )
 
     def margin(self, every: int) -> float:

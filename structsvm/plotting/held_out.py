@@ -61,28 +61,28 @@ class HeldOut:
         **given: Any,
     ) -> "HeldOut":
         """Partition and score them, unless that was done; parameters as for ``evaluate``."""
-        found = evaluation
-        if found is None:
+        evaluated = evaluation
+        if evaluated is None:
             with without_warnings(DataWarning, beginning="the model was learned from"):  # a note
-                found = evaluate(learner, Xs, ys, **given)
+                evaluated = evaluate(learner, Xs, ys, **given)
         changes: list[list[dict[str, Any]]] = []
-        instances = found.prepared
-        guesses = found.guesses["learned"]
+        instances = evaluated.prepared
+        guesses = evaluated.guesses["learned"]
         work = sum(
             x.n_samples * (M.n_clusters - 1) for x, M in zip(instances, guesses, strict=True)
         )
         sure = learner.problem_.traits.contiguous and learner.model_.has_margins
         if sure and work <= MARGINS:
-            K = asked_counts(given.get("n_clusters"), found.truths)
+            K = asked_counts(given.get("n_clusters"), evaluated.truths)
             # Warnings were given when they were partitioned; margins are of exact oracles alone.
             with without_warnings(DataWarning), suppress(DataError):
                 changes = learner.predict_segments(instances, K, level=_level_of(learner))
-        images = _images(Form.given_to(learner, Xs).instances, found.measured)
+        images = _images(Form.given_to(learner, Xs).instances, evaluated.measured)
         if not images:  # a graph may have been made of one
             terms = learner.problem_.traits.words
-            evidence = replace(found.verdict.evidence, words=terms)
-            found = replace(found, verdict=replace(found.verdict, evidence=evidence))
-        return cls(learner, found, images, changes)
+            evidence = replace(evaluated.verdict.evidence, words=terms)
+            evaluated = replace(evaluated, verdict=replace(evaluated.verdict, evidence=evidence))
+        return cls(learner, evaluated, images, changes)
 
 
 def _level_of(learner: Learner) -> float | None:

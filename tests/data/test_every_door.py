@@ -131,7 +131,9 @@ class TestIndex:
         keys = pd.MultiIndex.from_product([["ann", "ben"], [1, 2], range(15)])
         frame.set_index(keys).to_parquet(tmp_path / "days.parquet")
         found = read_recordings(tmp_path / "days.parquet")
-        assert [one.name for one in found] == ["ann_1", "ann_2", "ben_1", "ben_2"]
+        here = from_long(frame.set_index(keys), label="label")
+        names = [[one.name for one in recordings] for recordings in (found, here)]
+        assert names == [["ann 1", "ann 2", "ben 1", "ben 2"]] * 2
 
     def test_an_index_that_counts_says_nothing(self, tmp_path):
         frames(1)[0].assign(label=NAMES).to_parquet(tmp_path / "walk.parquet")
