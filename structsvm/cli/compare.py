@@ -4,7 +4,7 @@ from argparse import Namespace
 from dataclasses import replace
 
 from structsvm.cli.guard import Guard
-from structsvm.cli.inputs import read
+from structsvm.cli.inputs import Reading
 from structsvm.cli.options import FIGURES
 from structsvm.cli.outputs import figure_in
 from structsvm.cli.request import Request, assigned, learner_of
@@ -23,7 +23,7 @@ def run_compare(args: Namespace, terminal: Terminal) -> int:
     request = Request.of(args)
     learner = learner_of(request)
     stopping = replace(STOPPING, **assigned(args.set, "solver", vars(STOPPING), "compare"))
-    inputs = read(request, terminal, named_problem(learner.problem))
+    inputs = Reading(request, terminal, named_problem(learner.problem)).whole()
     with inputs.named(), terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
         risk = risk_of(learner, training, None)

@@ -8,7 +8,7 @@ from typing import Any
 from structsvm.cli.fit import Wanted, learn_from
 from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
-from structsvm.cli.inputs import folders_of, read_layers
+from structsvm.cli.inputs import Reading, folders_of
 from structsvm.cli.outputs import Prediction, write_folder
 from structsvm.cli.predict import answers_of
 from structsvm.cli.request import Request, learner_of, typed_problem
@@ -25,7 +25,7 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
     request = replace(request, files={"window": 1, **request.files})  # scores are of samples
     problem = typed_problem(request)
     guard.check_files([args.output / DECODER_FILE])
-    layers = read_layers(request, terminal, problem, blanks=True)
+    layers = Reading(request, terminal, problem, blanks=True).layers()
     folders = folders_of(args.output, list(layers))
     segments: dict[str, list[dict[str, Any]]] = {}
     for name, inputs in layers.items():

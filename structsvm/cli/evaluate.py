@@ -39,8 +39,7 @@ def run_evaluate(args: Namespace, terminal: Terminal) -> int:
     learner = load_learner(args.model)
     request = Request.of(args)
     in_part = learner.problem_.traits.contiguous  # scored on what is labelled
-    asked = {"need_labels": True, "blanks": in_part}
-    inputs = read_for(learner, args.model, request, terminal, **asked)
+    inputs = read_for(learner, args.model, request, terminal, need_labels=True, blanks=in_part)
     instances = inputs.measured(learner)
     split = "auto" if can_be_split(learner, instances, inputs.ys) else None
     if split and args.groups:

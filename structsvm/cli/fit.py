@@ -11,7 +11,7 @@ from typing import Any
 
 from structsvm.cli.guard import Guard
 from structsvm.cli.input_data import InputData
-from structsvm.cli.inputs import read
+from structsvm.cli.inputs import Reading
 from structsvm.cli.request import Request, learner_of, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError, parameter
@@ -76,8 +76,8 @@ def _fit_files(
     later = _is_read_later(request, wanted, scheduler, problem)
     some = request.regions is not None or "chunk_column" in request.files
     with _cluster(scheduler):
-        asked = {"need_labels": not some, "blanks": not later, "later": later}
-        inputs = read(request, terminal, problem, **asked)
+        about: Any = {"need_labels": not some, "blanks": not later, "later": later}
+        inputs = Reading(request, terminal, problem, **about).whole()
         return learn_from(learner, inputs if later else inputs.labelled_in_part(), wanted)
 
 

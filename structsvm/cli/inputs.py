@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,140 +30,161 @@ from structsvm.support.values import counted, some_of
 FEWEST_READ = 8  # files that are read whatever time that takes
 
 
-def _check_libraries(problem: PartitionProblem) -> None:
-    """Refuse images before they are read if what reads or divides them is missing."""
-    require("PIL.Image", "images", "reading images")
-    image = getattr(problem, "image", None)
-    if getattr(image, "nodes", "pixels") != "pixels":
-        require("skimage.segmentation", "images", "superpixels")
+@dataclass(frozen=True)
+class Reading:
+    """The files of a command, and how they are read: as was typed, or as those of a model were."""
 
+    request: Request
+    terminal: Terminal
+    problem: PartitionProblem
+    learner: Learner | None = None  # whose model the files are read for
+    need_labels: bool = True
+    blanks: bool = False
+    later: bool = False  # whether files are only named, and read whenever they are needed
+    end: float = math.inf  # of the reading: some of the files are read, those there is time for
+    only: Collection[str] = ()  # the files that are read, if not all
 
-def read(
-    request: Request, terminal: Terminal, problem: PartitionProblem, **options: Any
-) -> InputData:
-    """Read the files of a command as :func:`read_layers`, with one layer of labels."""
-    return read_layers(request, terminal, problem, **options, layered=False)[""]
+    def whole(self) -> InputData:
+        """What was read, with one layer of labels."""
+        return self._read(layered=False)[""]
 
+    def layers(self) -> dict[str, InputData]:
+        """The same arrays with each layer of labels, where that was looked for."""
+        return self._read(layered=True)
 
-def read_layers(
-    request: Request,
-    terminal: Terminal,
-    problem: PartitionProblem,
-    *,
-    need_labels: bool = True,
-    blanks: bool = False,
-    learner: Learner | None = None,
-    later: bool = False,
-    layered: bool = True,
-    end: float = math.inf,
-    only: Collection[str] = (),
-) -> dict[str, InputData]:
-    """Read the files of a command with the options of a learner, or only name what is read later.
+    def _read(self, layered: bool) -> dict[str, InputData]:
+        request, terminal, problem = self.request, self.terminal, self.problem
+        self._refuse_unused()
+        if takes_images(problem):
+            images, read = self._images()
+            return {"": InputData(request, terminal, images, problem, read=read)}
+        options = self._options()
+        if self.later:
+            reader = RecordingFiles(request.paths, **vars(options))
+            terminal.note(f"{counted(len(reader), 'file')}, read one at a time, whenever needed")
+            none = np.empty((0, 0))
+            bare = [Recording(name, none, None, (), path) for path, name in reader.files]
+            return {"": InputData(request, terminal, bare, problem, (), reader)}
+        contiguous = problem.traits.contiguous
+        takes_labels = self.need_labels or self.blanks
+        is_learned_from = self.learner is None and contiguous
+        recordings, read = self._recordings(options, is_learned_from and takes_labels)
+        by_layer = {}
+        layers = {"": recordings} if request.labels is None else self._labelled(recordings, layered)
+        for name, labelled in layers.items():
+            if not takes_labels and not count_marks([one.y for one in labelled]):
+                # labels that nobody asks for are no reason to refuse anything
+                options = replace(options, labels_are=None)
+            if len(layers) > 1 and not request.some:
+                labelled = [one for one in labelled if one.y is not None]
+            steps = getattr(self.learner, "steps_", {})
+            whole = cleaned(labelled, options, ask=takes_labels and contiguous, steps=steps)
+            if is_learned_from:
+                is_whole = len(layers) == 1 and request.regions is None
+                refuse_without_changes(whole if is_whole else [], apart=request.labels is not None)
+                whole = whole if request.counts_samples else _chosen_windows(whole, terminal)
+            label = options.label_column or "label"
+            by_layer[name] = InputData(request, terminal, whole, problem, label=label, read=read)
+        return by_layer
 
-    If there is an ``end``, some of the files are read for which there is time; or those that are
-    named, ``only``. Layers of labels have the same arrays, and the recordings in which they were
-    looked for.
-    """
-    _refuse_unused(request, problem)
-    if takes_images(problem):
-        images, read = _read_images(request, terminal, problem, learner, need_labels, end, only)
-        return {"": InputData(request, terminal, images, problem, read=read)}
-    of_files = need_labels and request.labels is None
-    options = _options(request, problem, learner, of_files, blanks or request.labels is not None)
-    if later:
-        reader = RecordingFiles(request.paths, **vars(options))
-        terminal.note(f"{counted(len(reader), 'file')}, read one at a time, whenever needed")
-        bare = [Recording(name, np.empty((0, 0)), None, (), path) for path, name in reader.files]
-        return {"": InputData(request, terminal, bare, problem, (), reader)}
-    is_learned_from = learner is None and problem.traits.contiguous
-    early = is_learned_from and (need_labels or blanks)
-    about: Any = {k: v for k, v in _remembered(request, learner).items() if k in OF_LABELS}
-    recordings, read = _read_now(request, terminal, options, end, only, about if early else None)
-    layers = {"": recordings}
-    if request.labels is not None:
-        about |= {"blanks": blanks, "some": request.some}
-        layers = _layers(recordings, request.labels, about, layered)
-    by_layer = {}
-    for name, labelled in layers.items():
-        if not (need_labels or blanks) and not count_marks([one.y for one in labelled]):
-            # labels that nobody asks for are no reason to refuse anything
-            options = replace(options, labels_are=None)
-        if len(layers) > 1 and not request.some:
-            labelled = [one for one in labelled if one.y is not None]
-        ask = (need_labels or blanks) and problem.traits.contiguous
-        whole = cleaned(labelled, options, ask=ask, steps=getattr(learner, "steps_", {}))
-        if is_learned_from:
-            is_whole = len(layers) == 1 and request.regions is None
-            refuse_without_changes(whole if is_whole else [], apart=request.labels is not None)
-            whole = whole if request.counts_samples else _chosen_windows(whole, terminal)
-        label = options.label_column or "label"
-        by_layer[name] = InputData(request, terminal, whole, problem, label=label, read=read)
-    return by_layer
+    def _refuse_unused(self) -> None:
+        """Refuse options of tables for images, and of labels without a file of labels."""
+        for option in self.request.files:
+            if option not in OF_IMAGES and takes_images(self.problem):
+                unused = f" is not for {problem_name(self.problem)}: leave it out"
+                raise SettingsError(parameter(option) + unused)
+            if option in OF_LABELS and self.request.labels is None:
+                alone = parameter(option) + " is for a separate table of labels: give "
+                raise SettingsError(alone + parameter("labels") + " as well")
 
+    @property
+    def _told(self) -> dict[str, Any]:
+        """Options of reading: those that were typed, or else those of the files learned from."""
+        return {**getattr(self.learner, "columns_", {}), **self.request.files}
 
-def _refuse_unused(request: Request, problem: PartitionProblem) -> None:
-    """Refuse options of tables for images, and of labels without a file of labels."""
-    for option in request.files:
-        if option not in OF_IMAGES and takes_images(problem):
-            unused = f" is not for {problem_name(problem)}: leave it out"
-            raise SettingsError(parameter(option) + unused)
-        if option in OF_LABELS and request.labels is None:
-            alone = parameter(option) + " is for a separate table of labels: give "
-            raise SettingsError(alone + parameter("labels") + " as well")
+    @property
+    def _of_labels(self) -> dict[str, Any]:
+        return {name: value for name, value in self._told.items() if name in OF_LABELS}
 
+    def _options(self) -> FileOptions:
+        typed_here, labels = self.request.files, self.request.labels
+        lost = getattr(self.learner, "lost_", ())
+        known = getattr(self.learner, "feature_names_in_", ())
+        features = [name for name in known if name not in lost]
+        learned = getattr(self.learner, "columns_", {})
+        told = {name: value for name, value in self._told.items() if name in FILE_OPTIONS}
+        told["need_labels"] = self.need_labels and labels is None
+        told["blanks"] = self.blanks or labels is not None
+        optional = {learned[x] for x in COLUMNS if learned.get(x) and x not in typed_here}
+        in_order = self.problem.traits.contiguous
+        options = FileOptions(**told, in_order=in_order, optional=frozenset(optional))
+        measured = columns_of(features) if options.window not in (None, 1) else features
+        return replace(options, wanted=measured)
 
-def _remembered(request: Request, learner: Learner | None) -> dict[str, Any]:
-    """Options of reading: those that were typed, or else those of the files learned from."""
-    return {**getattr(learner, "columns_", {}), **request.files}
+    def _recordings(
+        self, options: FileOptions, are_labels_looked_at: bool
+    ) -> tuple[list[Recording], list[str]]:
+        """The recordings for which there is time, and their files if these are not all."""
+        request, terminal = self.request, self.terminal
+        files, skipped = find_recordings(request.paths, labels=request.labels)
+        if skipped:
+            terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
+        files = {path: name for path, name in files.items() if self._is_asked(path)}
+        require_readers(files)
+        if are_labels_looked_at and request.regions is None:
+            if request.labels is None:
+                refuse_one_word(files, options)
+            elif self.end < math.inf:  # else the samples without labels are counted first
+                refuse_one_label(request.labels, self._of_labels, set(files.values()))
+        with terminal.working(f"reading {counted(len(files), 'file')}", self.end):
+            recordings, there = read_files(files, options, self.end, FEWEST_READ)
+        read = self._noted(list(map(str, there)), len(files))
+        for note in formats_in_words(recordings):
+            terminal.note(note)
+        return recordings, read
 
+    def _labelled(self, recordings: list[Recording], layered: bool) -> dict[str, list[Recording]]:
+        """The recordings with the labels of a file; of ``some``, the others have none."""
+        request = self.request
+        about: Any = self._of_labels | {"blanks": self.blanks, "some": request.some}
+        labels: Any = request.labels
+        if not layered:
+            return {"": with_labels(recordings, labels, **about)}
+        layers = layers_of(recordings, labels, **about)
+        if not request.some:
+            return layers
+        padded = {}
+        for name, labelled in layers.items():
+            by_name = {one.name: one for one in labelled}
+            padded[name] = [by_name.get(one.name, one) for one in recordings]
+        return padded
 
-def _options(
-    request: Request,
-    problem: PartitionProblem,
-    learner: Learner | None,
-    need_labels: bool,
-    blanks: bool,
-) -> FileOptions:
-    lost = getattr(learner, "lost_", ())
-    features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
-    learned = getattr(learner, "columns_", {})
-    told = _remembered(request, learner)
-    typed = {name: value for name, value in told.items() if name in FILE_OPTIONS}
-    optional = {learned[x] for x in COLUMNS if learned.get(x) and x not in request.files}
-    options = FileOptions(
-        **(typed | {"need_labels": need_labels, "blanks": blanks}),
-        in_order=problem.traits.contiguous,
-        optional=frozenset(optional),
-    )
-    measured = columns_of(features) if options.window not in (None, 1) else features
-    return replace(options, wanted=measured)
+    def _images(self) -> tuple[list[Recording], list[str]]:
+        require("PIL.Image", "images", "reading images")
+        image = getattr(self.problem, "image", None)
+        if getattr(image, "nodes", "pixels") != "pixels":
+            require("skimage.segmentation", "images", "superpixels")
+        missing = self._told.get("missing_labels", ())
+        asked = images_of(self.request.paths, self.request.labels)
+        asked = [one for one in asked if self._is_asked(one[0])]
+        if self.need_labels:
+            refuse_without_parts(asked, missing, may_be_one=self.learner is not None)
+        with self.terminal.working("reading images", self.end):
+            about: Any = {"end": self.end, "fewest": FEWEST_READ}
+            images = read_in_time(asked, self.need_labels, missing, **about)
+        recordings = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
+        return recordings, self._noted([x.source for x in images], len(asked))
 
+    def _is_asked(self, path: Path) -> bool:
+        return not self.only or str(path) in self.only
 
-def _read_now(
-    request: Request,
-    terminal: Terminal,
-    options: FileOptions,
-    end: float,
-    only: Collection[str],
-    about: Mapping[str, Any] | None,
-) -> tuple[list[Recording], list[str]]:
-    """The recordings for which there is time, and their files if these are not all."""
-    files, skipped = find_recordings(request.paths, labels=request.labels)
-    if skipped:
-        terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
-    files = {path: name for path, name in files.items() if not only or str(path) in only}
-    require_readers(files)
-    if about is not None and request.regions is None:
-        if request.labels is None:
-            refuse_one_word(files, options)
-        elif end < math.inf:  # else the samples without labels are counted first
-            refuse_one_label(request.labels, about, set(files.values()))
-    with terminal.working(f"reading {counted(len(files), 'file')}", end):
-        recordings, there = read_files(files, options, end, FEWEST_READ)
-    read = _those_read(terminal, list(map(str, there)), len(files))
-    for note in formats_in_words(recordings):
-        terminal.note(note)
-    return recordings, read
+    def _noted(self, read: list[str], n: int) -> list[str]:
+        """The files that were read, with a note, if these are not all ``n``."""
+        if len(read) == n:
+            return []
+        told = f"to answer in time, {len(read)} of {n} files are read: more --minutes read more"
+        self.terminal.note(told)
+        return read
 
 
 def folders_of(output: Path, layers: Sequence[str]) -> dict[str, Path]:
@@ -177,52 +198,6 @@ def folders_of(output: Path, layers: Sequence[str]) -> dict[str, Path]:
             folder = folder.with_name(f"{folder.name}_")
         folders[name] = folder
     return folders
-
-
-def _layers(
-    recordings: list[Recording], labels: Path, about: Mapping[str, Any], layered: bool
-) -> dict[str, list[Recording]]:
-    """The recordings with the labels of a file; of ``some``, the others have none."""
-    if not layered:
-        return {"": with_labels(recordings, labels, **about)}
-    layers = layers_of(recordings, labels, **about)
-    if not about["some"]:
-        return layers
-    padded = {}
-    for name, labelled in layers.items():
-        by_name = {one.name: one for one in labelled}
-        padded[name] = [by_name.get(one.name, one) for one in recordings]
-    return padded
-
-
-def _read_images(
-    request: Request,
-    terminal: Terminal,
-    problem: PartitionProblem,
-    learner: Learner | None,
-    need_labels: bool,
-    end: float,
-    only: Collection[str],
-) -> tuple[list[Recording], list[str]]:
-    _check_libraries(problem)
-    missing = _remembered(request, learner).get("missing_labels", ())
-    asked = images_of(request.paths, request.labels)
-    asked = [one for one in asked if not only or str(one[0]) in only]
-    if need_labels:
-        refuse_without_parts(asked, missing, may_be_one=learner is not None)
-    with terminal.working("reading images", end):
-        images = read_in_time(asked, need_labels, missing, end=end, fewest=FEWEST_READ)
-    recordings = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
-    return recordings, _those_read(terminal, [x.source for x in images], len(asked))
-
-
-def _those_read(terminal: Terminal, read: list[str], n: int) -> list[str]:
-    """The files that were read, with a note, if these are not all ``n``."""
-    if len(read) == n:
-        return []
-    told = f"to answer in time, {len(read)} of {n} files are read: more --minutes read more"
-    terminal.note(told)
-    return read
 
 
 def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Recording]:
@@ -249,8 +224,9 @@ def read_for(
     request: Request,
     terminal: Terminal,
     *,
+    need_labels: bool,
+    blanks: bool = False,
     may_lack: bool = False,
-    **asked: bool,
 ) -> InputData:
     """Read the files of a command, with the features of its model, and what is asked of labels."""
     problem = learner.problem_
@@ -265,7 +241,7 @@ def read_for(
             + f": {model} was learned without it: learn with fit --missing {missing}"
             + (other if missing == "mask" else "")
         )
-    inputs = read(request, terminal, problem, learner=learner, **asked)
+    inputs = Reading(request, terminal, problem, learner, need_labels, blanks).whole()
     names = getattr(learner, "feature_names_in_", None)
     if takes_images(problem) or names is None:
         return inputs

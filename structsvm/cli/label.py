@@ -11,7 +11,7 @@ from typing import Any
 
 from structsvm.cli.fit import Wanted, learn_from
 from structsvm.cli.input_data import InputData
-from structsvm.cli.inputs import read
+from structsvm.cli.inputs import Reading
 from structsvm.cli.predict import answers_of
 from structsvm.cli.request import Request, learner_of, typed_problem
 from structsvm.cli.terminal import Terminal
@@ -58,8 +58,8 @@ def run_label(args: Namespace, terminal: Terminal) -> int:
 def recordings_of(request: Request, terminal: Terminal) -> Sequence[Recording]:
     """The recordings as they are, whatever labels they have."""
     as_they_are = replace(request, labels=None, files={**request.files, "window": 1})
-    asked = {"need_labels": False, "learner": learner_of(request)}  # as before a prediction
-    return read(as_they_are, terminal, typed_problem(request), **asked).items
+    problem, learner = typed_problem(request), learner_of(request)  # as before a prediction
+    return Reading(as_they_are, terminal, problem, learner, need_labels=False).whole().items
 
 
 def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]], None]) -> None:
@@ -68,8 +68,9 @@ def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]
     wanted = Wanted(Path(request.paths[0]) / LABELS_FOLDER / MODEL, None, "none", None, False)
     with warnings.catch_warnings(record=True) as said:
         with share("learning", 0.0, 0.5):
-            inputs = read(request, Terminal(quiet=True), typed_problem(request), blanks=True)
-            inputs = inputs.labelled_in_part()
+            problem = typed_problem(request)
+            reading = Reading(request, Terminal(quiet=True), problem, blanks=True)
+            inputs = reading.whole().labelled_in_part()
             learn_from(learner, inputs, wanted)
             answers = answers_of(learner, inputs, inputs.measured(learner), margins=True)
         segments_by_name = {answer.name: answer.plain["segments"] for answer in answers}

@@ -21,7 +21,7 @@ from structsvm.cli.allowed_time import A_FEW, Time
 from structsvm.cli.answer import Answer
 from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
-from structsvm.cli.inputs import folders_of, read_layers
+from structsvm.cli.inputs import Reading, folders_of
 from structsvm.cli.parts import (
     A_SECOND,
     AT_ONCE,
@@ -147,12 +147,13 @@ def _read(
 ) -> dict[str, InputData]:
     """Read what there is time for, or what an earlier run has read that this one goes on with."""
     state_file = wanted.output / READ
+    reading = Reading(request, terminal, problem, blanks=True)
     if wanted.resume or wanted.is_chosen:
         only = state_file.read_text().splitlines() if wanted.resume and state_file.is_file() else ()
         with until(wanted.end_again(allowed)):
-            return read_layers(request, terminal, problem, blanks=True, only=only)
+            return replace(reading, only=only).layers()
     state_file.unlink(missing_ok=True)
-    layers = read_layers(request, terminal, problem, blanks=True, end=allowed.of_reading)
+    layers = replace(reading, end=allowed.of_reading).layers()
     if read := next(iter(layers.values())).read:
         state_file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(state_file, "\n".join(read).encode())

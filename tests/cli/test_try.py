@@ -436,7 +436,7 @@ def test_reading_ends_in_its_part_of_the_time(done, tmp_path, monkeypatch, n, fe
     assert clock.now - start < 1.3 * 6 + 5  # and the file that is read then
 
 
-@pytest.mark.parametrize("work", ["read_layers", "_checked", "Answer.of", "load_learner"])
+@pytest.mark.parametrize("work", ["Reading.layers", "_checked", "Answer.of", "load_learner"])
 def test_an_interrupted_run_ends_whatever_does_not_end(
     done, recordings, tmp_path, monkeypatch, work
 ):
