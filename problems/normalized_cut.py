@@ -29,7 +29,7 @@ from structsvm.graphs.labelled_nodes import (
     region_rand,
     teaching,
 )
-from structsvm.graphs.readers import as_graph, as_list
+from structsvm.graphs.readers import as_graph, graphs_as_list
 from structsvm.graphs.similarity import Similarity, start_scale
 from structsvm.oracles.cut_hinge import NormalizedHinge, PlainHinge, indicators
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, Embedding, constrained_cut
@@ -168,7 +168,7 @@ class NormalizedCut(PartitionProblem):
     ) -> tuple[list[Instance], list[str] | None]:
         """Graphs with the same features, made once; the instance's ``side`` is the graph."""
         graphs = []
-        for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
+        for i, x in stage("graphs", list(enumerate(graphs_as_list(Xs)))):
             with about(nth("graph", i)):
                 graphs.append(as_graph(x, self.image))
         if not graphs:

@@ -1,7 +1,7 @@
 """Lower bounds of conic programs, from proposed dual points."""
 
 from structsvm.masters.bounds import proof_of
-from structsvm.masters.conic import ConicProgram, box_of, units_of
+from structsvm.masters.conic import ConicProgram, box_of, units_in
 from structsvm.masters.conic_proof import proof
 
 
@@ -13,7 +13,7 @@ def dual_bound(problem):
 def proved_bound(data, offset, y, z):
     """Return a lower bound of a program in the form that Clarabel takes, from this dual point."""
     program = ConicProgram.of(data, offset)
-    units = units_of(program)
+    units = units_in(program)
     box = units.box(box_of(program))
     proved = proof(units.scaled(program), y / units.columns, z * units.rows / units.objective, box)
     return proved.times(units.objective).bound

@@ -23,7 +23,7 @@ from structsvm.io.folders import MODEL, PREDICTED
 from structsvm.learner.learner import Learner
 from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.plotting.held_out import HeldOut
+from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.report import page_of
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.whole_files import write_atomically
@@ -36,7 +36,7 @@ class Answer:
     """What was found, and what to do with it."""
 
     test: Part  # what it was judged by
-    held_out: HeldOut
+    held_out: ShownOnPage
     search: MetricLearnerCV | None  # None for the first answer
     verdict: Verdict
     advice: str  # what to do, and the command that does it
@@ -67,7 +67,7 @@ class Answer:
         about["unseen_states"] = "count"  # the split is ours: a rare state may be held out only
         with inputs.named():
             learner.training_data_.warn_if_among([x.data for x in instances], inputs.words)
-            held_out = HeldOut.of(
+            held_out = ShownOnPage.of(
                 learner, inputs.Xs, inputs.ys, names=inputs.names, measured=instances, **about
             )
             asked = inputs.request

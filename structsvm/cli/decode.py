@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.fit import Wanted, learn_from
+from structsvm.cli.fit import FitPlan, learn_from
 from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import Reading, folders_of
@@ -42,7 +42,7 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
 def _decoded(inputs: InputData, out: Path, margins: bool) -> list[Prediction]:
     """Learn from what has labels, decode everything, and write both."""
     learner = learner_of(inputs.request, "decoder")
-    wanted = Wanted(out / DECODER_FILE, False, "quick", None, rates=False)
+    wanted = FitPlan(out / DECODER_FILE, False, "quick", None, rates=False)
     out.mkdir(parents=True, exist_ok=True)
     quiet = replace(inputs, terminal=replace(inputs.terminal, as_json=False))
     labelled = [one for one in inputs.items if one.y is not None]

@@ -23,7 +23,7 @@ from structsvm.evaluation.split_tables import fewest_rows
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
 from structsvm.partitions.problem import has_rows
-from structsvm.plotting.held_out import HeldOut
+from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.report import page_of
 from structsvm.support.codec import Unstored
 from structsvm.support.tables import ShortTable
@@ -57,7 +57,7 @@ def run_evaluate(args: Namespace, terminal: Terminal) -> int:
         result = evaluate(learner, inputs.Xs, inputs.ys, split=split, **about)
         if args.output is not None:
             own = None if split else result
-            held_out = HeldOut.of(learner, inputs.Xs, inputs.ys, evaluation=own, **about)
+            held_out = ShownOnPage.of(learner, inputs.Xs, inputs.ys, evaluation=own, **about)
             title = f"What {args.model.stem} is worth on {called(args.paths)}"
             page = page_of(held_out, title, result.verdict)
     if about["groups"] is None and split is None and result.verdict.is_supported:

@@ -37,7 +37,7 @@ WAIT = 30  # seconds to wait for a scheduler
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FitPlan:
     """What is to be learned, and where it is written."""
 
     output: Path
@@ -57,7 +57,7 @@ def run_fit(args: Namespace, terminal: Terminal) -> int:
         output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
     is_chosen = True if args.lam == "cv" else None
     choose_lam = is_chosen if args.lam in (None, "cv") else False
-    wanted = Wanted(output, choose_lam, args.baselines, args.checkpoint, args.rates)
+    wanted = FitPlan(output, choose_lam, args.baselines, args.checkpoint, args.rates)
     _check_outputs(Guard.of(args), wanted)
     backend = "auto" if args.scheduler is None else "dask"
     lam = None if args.lam == "cv" else args.lam
@@ -67,7 +67,7 @@ def run_fit(args: Namespace, terminal: Terminal) -> int:
 
 
 def _fit_files(
-    request: Request, wanted: Wanted, learner: Learner, scheduler: str | None, terminal: Terminal
+    request: Request, wanted: FitPlan, learner: Learner, scheduler: str | None, terminal: Terminal
 ) -> int:
     problem: PartitionProblem = named_problem(learner.problem)
     if wanted.rates and not problem.traits.contiguous:
@@ -81,7 +81,7 @@ def _fit_files(
         return learn_from(learner, inputs if later else inputs.labelled_in_part(), wanted)
 
 
-def _check_outputs(guard: Guard, wanted: Wanted) -> None:
+def _check_outputs(guard: Guard, wanted: FitPlan) -> None:
     """Refuse files before any work; resuming may replace the model of an interrupted run."""
     checkpoint = wanted.checkpoint
     is_resumed = False
@@ -100,7 +100,7 @@ def _check_outputs(guard: Guard, wanted: Wanted) -> None:
 
 
 def _is_read_later(
-    request: Request, wanted: Wanted, scheduler: str | None, problem: PartitionProblem
+    request: Request, wanted: FitPlan, scheduler: str | None, problem: PartitionProblem
 ) -> bool:
     """Whether files are read when they are needed: as asked for, or as memory has no room."""
     typed = {**request.files, "regions": request.regions, "rates": wanted.rates}
@@ -140,7 +140,7 @@ def _cluster(scheduler: str | None) -> Any:
 # ---- learning
 
 
-def learn_from(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
+def learn_from(learner: Learner, inputs: InputData, wanted: FitPlan) -> int:
     words = inputs.words
     terminal = inputs.terminal
     output = wanted.output
@@ -186,7 +186,7 @@ def learn_from(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
     return INTERRUPTED if interrupted else 0
 
 
-def _fit(learner: Learner, training: TrainingSet, inputs: InputData, wanted: Wanted) -> bool:
+def _fit(learner: Learner, training: TrainingSet, inputs: InputData, wanted: FitPlan) -> bool:
     """Fit a learner and its baselines, and save it; whether Ctrl-C ended that before its time."""
     terminal = inputs.terminal
     checkpoint = wanted.checkpoint

@@ -15,7 +15,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.data.labels import count_marks
 from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.io.changes import refuse_one_label, refuse_one_word, refuse_without_changes
-from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
+from structsvm.io.cleaning import cleaned, columns_of_windows, in_windows, window_for
 from structsvm.io.files import RecordingFiles, formats_in_words, read_files, require_readers
 from structsvm.io.folders import find_recordings
 from structsvm.io.image_folder import images_of, read_in_time, refuse_without_parts
@@ -118,7 +118,7 @@ class Reading:
         optional = {learned[x] for x in COLUMNS if learned.get(x) and x not in typed_here}
         in_order = self.problem.traits.contiguous
         options = FileOptions(**told, in_order=in_order, optional=frozenset(optional))
-        measured = columns_of(features) if options.window not in (None, 1) else features
+        measured = columns_of_windows(features) if options.window not in (None, 1) else features
         return replace(options, wanted=measured)
 
     def _recordings(

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.fit import Wanted, learn_from
+from structsvm.cli.fit import FitPlan, learn_from
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import Reading
 from structsvm.cli.predict import answers_of
@@ -65,7 +65,7 @@ def recordings_of(request: Request, terminal: Terminal) -> Sequence[Recording]:
 def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]], None]) -> None:
     """Learn as ``fit`` does, save, segment every recording, and judge by what is held out."""
     learner = learner_of(request, METHOD_BY_NAMES[are_named])
-    wanted = Wanted(Path(request.paths[0]) / LABELS_FOLDER / MODEL, None, "none", None, False)
+    wanted = FitPlan(Path(request.paths[0]) / LABELS_FOLDER / MODEL, None, "none", None, False)
     with warnings.catch_warnings(record=True) as said:
         with share("learning", 0.0, 0.5):
             problem = typed_problem(request)

@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
             parser = self if parsed.command is None else self.commands[parsed.command]
             option = unknown[0].partition("=")[0]
             actions = parser._option_string_actions
-            hint = meant(option, actions) if option.startswith("--") else ""
+            hint = option_meant(option, actions) if option.startswith("--") else ""
             hint = ": it stands after the command" if option in actions else hint
             parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return parsed
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            error.message += meant(str(value), map(str, action.choices or ()))
+            error.message += option_meant(str(value), map(str, action.choices or ()))
             raise
 
     def error(self, message: str) -> NoReturn:
@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
         return {one.dest: one.option_strings[-1] for one in actions if one.option_strings}
 
 
-def meant(word: str, known: Iterable[str]) -> str:
+def option_meant(word: str, known: Iterable[str]) -> str:
     """Which known word was probably meant, to be put behind a message."""
     close = difflib.get_close_matches(word.replace("_", "-"), list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""

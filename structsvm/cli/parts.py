@@ -272,7 +272,7 @@ def split_of(inputs: InputData, split: str | None) -> str | None:
     return split
 
 
-def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
+def split_in_parts(whole: Part, split: str | None) -> tuple[Part, Part]:
     """What is learned from, and what is held out."""
     if split not in (ROWS, CLUSTERS):
         return _wholes_divided(whole)

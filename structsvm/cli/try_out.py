@@ -29,9 +29,9 @@ from structsvm.cli.parts import (
     Part,
     about_parts,
     about_time,
-    divided,
     images_in_time,
     n_items,
+    split_in_parts,
     split_of,
     thinned,
     warn_of_copies,
@@ -81,7 +81,7 @@ from so many times fewer samples, if these are more than the least."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TryPlan:
     """Where what is found is written, and how it is looked for."""
 
     output: Path
@@ -122,7 +122,7 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
     allowed = Time(args.began, args.began + 60.0 * args.minutes)
     request = Request.of(args)
     how = args.split, args.jobs, args.resume, args.refit
-    wanted = Wanted(args.output, Guard.of(args), *how)
+    wanted = TryPlan(args.output, Guard.of(args), *how)
     wanted.check()
     problem = typed_problem(request)
     try:
@@ -136,14 +136,14 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
     return _try_each(layers, wanted, terminal, allowed)
 
 
-def _tell_of_answered(terminal: Terminal, wanted: Wanted) -> None:
+def _tell_of_answered(terminal: Terminal, wanted: TryPlan) -> None:
     output = wanted.output
     terminal.note(f"there was no time to judge it again: {output}/report.html has its figures")
     terminal.report({"model": str(output / MODEL)})
 
 
 def _read(
-    request: Request, terminal: Terminal, problem: PartitionProblem, wanted: Wanted, allowed: Time
+    request: Request, terminal: Terminal, problem: PartitionProblem, wanted: TryPlan, allowed: Time
 ) -> dict[str, InputData]:
     """Read what there is time for, or what an earlier run has read that this one goes on with."""
     state_file = wanted.output / READ
@@ -161,7 +161,7 @@ def _read(
 
 
 def _try_each(
-    layers: Mapping[str, InputData], wanted: Wanted, terminal: Terminal, allowed: Time
+    layers: Mapping[str, InputData], wanted: TryPlan, terminal: Terminal, allowed: Time
 ) -> int:
     """Try each of several layers of labels, in a folder of its own and in its part of the time."""
     results: dict[str, Any] = {}
@@ -197,7 +197,7 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
     return f"{name}: loss {losses}. {answer}. {plain['report']}"
 
 
-def _try_layer(inputs: InputData, wanted: Wanted, allowed: Time) -> None:
+def _try_layer(inputs: InputData, wanted: TryPlan, allowed: Time) -> None:
     """Try what was read, with the labels of one layer."""
     terminal = inputs.terminal
     model = wanted.output / MODEL
@@ -242,9 +242,9 @@ def _checked(inputs: InputData, allowed: Time) -> Part:
     return Part(inputs, data)
 
 
-def _try_out(whole: Part, split: str | None, wanted: Wanted, allowed: Time) -> None:
+def _try_out(whole: Part, split: str | None, wanted: TryPlan, allowed: Time) -> None:
     """Answer at once, then choose on a part and judge by the rest while there is time."""
-    parts = divided(whole, split)
+    parts = split_in_parts(whole, split)
     terminal = whole.inputs.terminal
     output = wanted.output
     wanted.check_files(places(whole.inputs.problem, output / PREDICTED, parts[1].inputs.names))
@@ -285,7 +285,7 @@ class Search:
     """What was tried on the part to learn from, and judged by the rest."""
 
     def __init__(
-        self, parts: tuple[Part, Part], split: str | None, wanted: Wanted, allowed: Time
+        self, parts: tuple[Part, Part], split: str | None, wanted: TryPlan, allowed: Time
     ) -> None:
         self.parts = parts
         self.train, self.test = parts

@@ -59,10 +59,10 @@ def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
 def place_in(there: Bools, names: Any) -> str:
     """The first true entry in words."""
     first = np.argwhere(np.atleast_1d(there))[0].tolist()
-    return cell(first[0], first[1], names) if len(first) == 2 else f"row {first[0]}"
+    return entry_in_words(first[0], first[1], names) if len(first) == 2 else f"row {first[0]}"
 
 
-def cell(row: int, column: int, names: Names) -> str:
+def entry_in_words(row: int, column: int, names: Names) -> str:
     """An entry of a matrix in words, with the name of its column."""
     named = names is not None and column < len(names)
     return f"row {row}, column {column}" + (f" ({names[column]})" if names and named else "")
@@ -230,7 +230,7 @@ def _with_gaps(X: Any) -> Any:
 
 def _no_measurement(array: Floats, wrong: Bools, names: Names, missing: str | None) -> str:
     row, column = np.argwhere(wrong)[0].tolist()
-    fault = f"has {array[row, column]} in {cell(row, column, names)}"
+    fault = f"has {array[row, column]} in {entry_in_words(row, column, names)}"
     if not np.isnan(array[row, column]):
         return (
             f"{fault}: give a number there, or NaN where nothing was measured, and scale data that "
@@ -254,5 +254,5 @@ def _not_a_number(X: Any, names: Names) -> str:
             try:
                 float(value)
             except (TypeError, ValueError, OverflowError):
-                return f"has {value!r} in {cell(row, column, names)}: not a number"
+                return f"has {value!r} in {entry_in_words(row, column, names)}: not a number"
     return "is not a numeric array of shape (T, P)"

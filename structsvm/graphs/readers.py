@@ -153,7 +153,7 @@ def is_one(Xs: Any) -> bool:
     return hasattr(Xs, "nodes") and hasattr(Xs, "edges")
 
 
-def as_list(Xs: Any) -> list[Any]:
+def graphs_as_list(Xs: Any) -> list[Any]:
     """One graph or image is a list of one."""
     try:
         return [Xs] if is_one(Xs) else list(Xs)

@@ -25,7 +25,7 @@ DAY = 86400.0
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class PlacedRow:
     """A row in the time of its recording."""
 
     row: Interval
@@ -33,7 +33,7 @@ class Stretch:
     end: Any  # times as the axis has them; None at the end of the recording
 
     @classmethod
-    def of(cls, row: Interval, axis: TimeAxis) -> "Stretch":
+    def of(cls, row: Interval, axis: TimeAxis) -> "PlacedRow":
         start = axis.value(row.start)
         end = None if row.end == np.inf else axis.value(row.end)
         if end is not None and end < start:
@@ -41,12 +41,12 @@ class Stretch:
         return cls(row, start, end)
 
 
-Pair = tuple[Stretch, Stretch]
+Pair = tuple[PlacedRow, PlacedRow]
 """Two that follow each other in one tier, of which the first has an end."""
 
 
-def neighbours(stretches: Sequence[Stretch]) -> Iterator[Pair]:
-    by_key: dict[Any, list[Stretch]] = {}
+def pairs_in_time(stretches: Sequence[PlacedRow]) -> Iterator[Pair]:
+    by_key: dict[Any, list[PlacedRow]] = {}
     for one in stretches:
         by_key.setdefault(one.row.key, []).append(one)
     for some in by_key.values():
@@ -55,7 +55,7 @@ def neighbours(stretches: Sequence[Stretch]) -> Iterator[Pair]:
 
 
 @dataclass(frozen=True)
-class Boundaries:
+class MeaningOfEnds:
     """What the ends of the stretches of some recordings mean."""
 
     reach: float | None = None
@@ -75,7 +75,7 @@ class Boundaries:
         return ", and ".join(words for words, is_so in said.items() if is_so)
 
     @classmethod
-    def of(cls, several: Sequence[tuple[Sequence[Stretch], TimeAxis]]) -> "Boundaries":
+    def of(cls, several: Sequence[tuple[Sequence[PlacedRow], TimeAxis]]) -> "MeaningOfEnds":
         """Find out what the ends mean, from how far neighbours of all recordings are apart.
 
         Where most that touch are one step apart, of the samples or of what times are written in,
@@ -88,7 +88,7 @@ class Boundaries:
         steps: list[float] = []
         n_pairs = n_units = n_touching = n_slight = 0
         for stretches, axis in several:
-            for pair in neighbours(stretches):
+            for pair in pairs_in_time(stretches):
                 gap = _gap(pair, axis)
                 step = _step(axis)
                 n_pairs += 1
@@ -105,16 +105,16 @@ class Boundaries:
         are_shared = reach is None and n_slight >= max(MOST_PAIRS * n_touching, 1)
         return cls(reach, are_shared, _are_from_one(several, reach))
 
-    def spans(self, stretches: Sequence[Stretch], axis: TimeAxis) -> list[Span]:
+    def spans(self, stretches: Sequence[PlacedRow], axis: TimeAxis) -> list[Span]:
         """The samples of each stretch."""
-        pairs = neighbours(stretches) if self.are_shared else ()
+        pairs = pairs_in_time(stretches) if self.are_shared else ()
         until = {id(a): axis.first_from(b.start) for a, b in pairs if _is_slight((a, b), axis)}
         return [
             (axis.first_from(one.start), until.get(id(one), self._end(one, axis)), one.row)
             for one in stretches
         ]
 
-    def _end(self, one: Stretch, axis: TimeAxis) -> int:
+    def _end(self, one: PlacedRow, axis: TimeAxis) -> int:
         if one.end is None:
             return len(axis)
         end = axis.first_from(one.end)
@@ -126,7 +126,7 @@ class Boundaries:
 
 
 def _are_from_one(
-    several: Sequence[tuple[Sequence[Stretch], TimeAxis]], reach: float | None
+    several: Sequence[tuple[Sequence[PlacedRow], TimeAxis]], reach: float | None
 ) -> bool:
     """Whether the first sample is 1 and the last one T, of axes on which they are 0 to T - 1."""
     numbers = [(some, axis) for some, axis in several if some and not axis.holds_dates]

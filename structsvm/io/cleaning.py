@@ -188,7 +188,7 @@ def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:
     return (1 if usual < MANY_SAMPLES else usual // WINDOWS_OF_A_SEGMENT), usual
 
 
-def columns_of(names: Sequence[str]) -> list[str]:
+def columns_of_windows(names: Sequence[str]) -> list[str]:
     """The columns of a table whose windows have these features."""
     there = set(names)
     return [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, about, parameter, printable, warn
-from structsvm.io.boundaries import Boundaries, Stretch
+from structsvm.io.boundaries import MeaningOfEnds, PlacedRow
 from structsvm.io.label_file import LASTS_UNTIL_NEXT, LabelFile, name_of
 from structsvm.io.label_files import LABEL_KINDS, read_rows
 from structsvm.io.label_rows import UNTIL_NEXT, Interval
@@ -318,7 +318,7 @@ def _by_time(
             f"it is of {len(recordings)} recordings: name them in a column 'recording', or name "
             "the column of their dates (" + parameter("time_column") + ")"
         )
-    stretches = [Stretch.of(row, axes[0]) for row in rows]
+    stretches = [PlacedRow.of(row, axes[0]) for row in rows]
     by_recording = {}
     for one, axis in zip(recordings, axes, strict=True):
         first, last = axis.values[[0, -1]]
@@ -327,7 +327,7 @@ def _by_time(
     return by_recording
 
 
-def _clipped(stretch: Stretch, first: Any, last: Any) -> Interval:
+def _clipped(stretch: PlacedRow, first: Any, last: Any) -> Interval:
     """A row without what is before or after a recording."""
     start = stretch.row.start if stretch.start >= first else str(first)
     is_until_end = stretch.end is None or stretch.end > last
@@ -361,7 +361,7 @@ def _with_boundaries(
     """Return what is said of recordings with the ends as they are meant, and warn of it once."""
     _refuse_coarse(path, several)
     warn_of_ends(path, [one.rows for one in several], chosen)
-    means = Boundaries.of([(one.stretches, one.axis) for one in several])
+    means = MeaningOfEnds.of([(one.stretches, one.axis) for one in several])
     if means.reach is None:  # else a point is a stretch of one sample
         rows = without_points(path, [one.rows for one in several])
         several = [replace(one, rows=some) for one, some in zip(several, rows, strict=True)]
@@ -385,7 +385,7 @@ def _with_boundaries(
         )
         if span != other
     ]
-    if changed and means != Boundaries():
+    if changed and means != MeaningOfEnds():
         warn(f"{path}: {means}, the first that changes is {changed[0]}")
     return placed
 

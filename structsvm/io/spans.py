@@ -14,7 +14,7 @@ from structsvm.data.labels import check_vector, label_values, missing_labels, un
 from structsvm.data.rows import columns_that_count
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, about, parameter, warn
-from structsvm.io.boundaries import Boundaries, Span, Stretch
+from structsvm.io.boundaries import MeaningOfEnds, PlacedRow, Span
 from structsvm.io.label_file import unit_of
 from structsvm.io.label_rows import LONG_UNITS, Interval, since_start
 from structsvm.io.recording import Recording
@@ -60,8 +60,8 @@ def labels_of(
     fits = is_number(tolerance) and 0 <= tolerance < np.inf
     refuse_unless(fits, "tolerance", "a finite number >= 0", tolerance)
     axis = time_axis(times, len(times))
-    stretches = [Stretch.of(one, axis) for one in intervals]
-    labels = place(checked_spans(Boundaries().spans(stretches, axis), axis), axis, outside)
+    stretches = [PlacedRow.of(one, axis) for one in intervals]
+    labels = place(checked_spans(MeaningOfEnds().spans(stretches, axis), axis), axis, outside)
     regions = _blurred(labels, axis, tolerance) if tolerance else []
     return PartialLabels(labels.tolist(), regions=regions)
 
@@ -214,7 +214,7 @@ class Marks:
     rows: list[Interval]
     sought: Set[str]  # the labels that those who labelled it looked for
     axis: TimeAxis  # what the moments of the file are on: the times, or the numbers of the samples
-    means: Boundaries = field(default_factory=Boundaries)
+    means: MeaningOfEnds = field(default_factory=MeaningOfEnds)
 
     @classmethod
     def of(
@@ -229,11 +229,11 @@ class Marks:
         return f"{self.file}: {self.recording.name}"
 
     @cached_property
-    def stretches(self) -> list[Stretch]:
+    def stretches(self) -> list[PlacedRow]:
         """The rows in the time of the recording, without points, unless these are samples."""
         lasting = [row for row in self.rows if row.start != row.end or self.means.reach is not None]
         with about(self.where):
-            return [Stretch.of(row, self.axis) for row in lasting]
+            return [PlacedRow.of(row, self.axis) for row in lasting]
 
     @cached_property
     def spans(self) -> list[Span]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.plotting.report_pictures import binned, thinned
+from structsvm.plotting.report_pictures import binned, extremes_between
 from structsvm.support.values import Floats
 
 COARSER = 8  # blocks of a level that make one of the next
@@ -18,7 +18,7 @@ class Pyramid:
         columns = np.ascontiguousarray(X.T)
         self.levels = [(columns, columns)]
         while (n := self.levels[-1][0].shape[1]) > 1:
-            self.levels.append(thinned(*self.levels[-1], np.arange(0, n, COARSER)))
+            self.levels.append(extremes_between(*self.levels[-1], np.arange(0, n, COARSER)))
 
     def traces(self, start: int, end: int, n_bins: int, columns: slice) -> list[dict[str, Any]]:
         """What the script of the report draws of each column between two samples."""

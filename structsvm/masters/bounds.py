@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structsvm.masters.base import CHUNK, WorkingSet
-from structsvm.masters.conic import ConicProgram, box_of, units_of
+from structsvm.masters.conic import ConicProgram, box_of, units_in
 from structsvm.masters.conic_proof import NOTHING_PROVED, PROVED, Proof, proof
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
@@ -133,7 +133,7 @@ def proof_of(problem: "cp.Problem") -> Proof:
     try:
         data, chain, inverse = problem.get_problem_data("CLARABEL")
         program = ConicProgram.of(data, float(inverse[-1][cp.settings.OFFSET]))
-        units = units_of(program)
+        units = units_in(program)
         scaled = units.scaled(program)
         options = dict(PRECISE_OPTIONS["CLARABEL"])
         answer = chain.solver.solve_via_data(scaled.data, False, False, options)

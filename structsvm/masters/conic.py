@@ -52,12 +52,12 @@ class Units(NamedTuple):
         )
 
 
-def units_of(program: "ConicProgram") -> Units:
+def units_in(program: "ConicProgram") -> Units:
     """The units that the data of a program say."""
-    return units_for(program, columns_of(program, program.groups, program.b))
+    return units_for(program, column_sizes(program, program.groups, program.b))
 
 
-def columns_of(program: "ConicProgram", groups: Ints, b: Floats) -> Floats:
+def column_sizes(program: "ConicProgram", groups: Ints, b: Floats) -> Floats:
     """The size of each column by the data: ``|b_i| / |A_ij|`` of the rows that say most of it.
 
     Rows of a group, the planes of a height or those of a cone, have the largest of their right

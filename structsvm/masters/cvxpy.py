@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import Master, MasterSolution, Request, WorkingSet, checked
-from structsvm.masters.conic import ConicProgram, units_of
+from structsvm.masters.conic import ConicProgram, units_in
 from structsvm.problem import Regularized
 from structsvm.support.values import Floats
 from structsvm.weights import PSD, factors_of
@@ -97,7 +97,7 @@ def violation(amount: Any, size: Any) -> float:
     return float(np.max(shares, initial=0.0))
 
 
-def price(amount: Any, duals: Sequence[Any]) -> float:
+def worth_by_duals(amount: Any, duals: Sequence[Any]) -> float:
     """What a violation is worth at most by the dual values of its constraint, if there are any."""
     if any(dual is None for dual in duals):
         return 0.0
@@ -208,7 +208,7 @@ def solve_in_units(problem: "cp.Problem", room: float = 0.0) -> bool:
     except (cp.error.SolverError, cp.error.DCPError):
         return False
     program = ConicProgram.of(data, 0.0)
-    units = units_of(program)
+    units = units_in(program)
     scaled = units.scaled(program).with_room(room).data
     raw = chain.solver.solve_via_data(scaled, False, False, dict(PRECISE_OPTIONS["CLARABEL"]))
     if str(raw.status) != "Solved":

@@ -15,7 +15,7 @@ from structsvm.masters.conic import (
     ConicProgram,
     Units,
     box_of,
-    columns_of,
+    column_sizes,
     power_of_two,
     turned,
     turned_back,
@@ -171,7 +171,7 @@ class Conic(Restricted):
         has_slack = cuts.groups != NO_SLACK
         groups[at : at + n][has_slack] = program.b.size + cuts.groups[has_slack]
         b[at : at + n][np.abs(cuts.intercepts) <= noise[cuts.groups]] = 0.0
-        columns = columns_of(program, groups, b)
+        columns = column_sizes(program, groups, b)
         if (columns > OUTGROWN * self._units).any():
             self._units = np.maximum(columns, self._units)
             self.w_units = self._units[self._columns]

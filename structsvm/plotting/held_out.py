@@ -18,7 +18,7 @@ from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import Evaluation
 from structsvm.graphs.label_maps import is_picture, pixels_of
-from structsvm.graphs.readers import as_list
+from structsvm.graphs.readers import graphs_as_list
 from structsvm.learner.form import Form
 from structsvm.learner.learner import Learner
 
@@ -28,7 +28,7 @@ LEVEL = 0.9  # the share of true changes that the ranges of a page hold, about
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class ShownOnPage:
     """All that a page shows, before it is made plain."""
 
     learner: Learner
@@ -59,7 +59,7 @@ class HeldOut:
         *,
         evaluation: Evaluation | None = None,
         **given: Any,
-    ) -> "HeldOut":
+    ) -> "ShownOnPage":
         """Partition and score them, unless that was done; parameters as for ``evaluate``."""
         evaluated = evaluation
         if evaluated is None:
@@ -96,6 +96,6 @@ def _images(Xs: Any, instances: Sequence[Instance]) -> list[NDArray[Any]]:
     """The images the samples were made of; none where some are graphs already."""
     if any(getattr(instance.side, "regions", None) is None for instance in instances):
         return []
-    images = [pixels_of(x) if is_picture(x) else np.asarray(x) for x in as_list(Xs)]
+    images = [pixels_of(x) if is_picture(x) else np.asarray(x) for x in graphs_as_list(Xs)]
     pairs = zip(images, instances, strict=True)
     return images if all(x.shape[:2] == s.side.regions.shape for x, s in pairs) else []

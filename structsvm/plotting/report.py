@@ -18,7 +18,7 @@ from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import Learner
 from structsvm.plotting import words
-from structsvm.plotting.held_out import HeldOut
+from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.report_pictures import pictures_of
 from structsvm.support.tables import finite
 from structsvm.support.values import counted
@@ -102,10 +102,10 @@ def report_page(
     learner = fitted_learner(learner, "report_page")
     about: dict[str, Any] = {"names": names, "times": times, "groups": groups}
     about |= {"n_clusters": n_clusters, "tolerance": tolerance, "unseen_states": unseen_states}
-    return page_of(HeldOut.of(learner, Xs, ys, **about), title)
+    return page_of(ShownOnPage.of(learner, Xs, ys, **about), title)
 
 
-def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> str:
+def page_of(held_out: ShownOnPage, title: str, verdict: Verdict | None = None) -> str:
     """The page of samples that have been partitioned and scored."""
     learner = held_out.learner
     evaluation = held_out.evaluation
@@ -167,7 +167,7 @@ def _gains(verdict: Verdict) -> str:
     return f"the mean. {counted(n, noun).capitalize()} cannot say how far from it others would be."
 
 
-def _content(held_out: HeldOut) -> dict[str, Any]:
+def _content(held_out: ShownOnPage) -> dict[str, Any]:
     """Everything the page shows, as plain values."""
     learner = held_out.learner
     evaluation = held_out.evaluation
@@ -195,7 +195,7 @@ def _content(held_out: HeldOut) -> dict[str, Any]:
             },
             "metric": _metric(learner) if learner.sees is not None else None,
             "facts": [*words.facts(learner, terms.whole).items()],
-            "support": support_of(learner),
+            "support": heaviest_labellings(learner),
             "history": [{"lower": e.lower, "upper": e.upper} for e in entries],
             "recordings": [
                 {
@@ -212,7 +212,7 @@ def _content(held_out: HeldOut) -> dict[str, Any]:
     return plain
 
 
-def _notes(held_out: HeldOut) -> list[str]:
+def _notes(held_out: ShownOnPage) -> list[str]:
     learner = held_out.learner
     sentences = []
     evidence = held_out.evaluation.verdict.evidence
@@ -254,7 +254,7 @@ def _metric(learner: Any) -> dict[str, Any]:
     }
 
 
-def support_of(learner: Learner) -> dict[str, Any] | None:
+def heaviest_labellings(learner: Learner) -> dict[str, Any] | None:
     """The wrong labellings that weigh most, each with the true one; None where none is known."""
     solution = learner.solution_
     support = () if solution is None else solution.support or ()

@@ -17,7 +17,7 @@ from structsvm.learner.fitted import partition_of
 from structsvm.plotting.clusters import clusters_in_directions
 from structsvm.plotting.cut import as_file, overlay
 from structsvm.plotting.drawable import traces
-from structsvm.plotting.held_out import HeldOut
+from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
 from structsvm.support.values import Floats
 
@@ -33,7 +33,7 @@ States = tuple[dict[Any, int], list[dict[str, Any]], Sequence[NDArray[Any]] | No
 """Number of each state, its look, and the names of true ones, (T_i,) each, if labels are names."""
 
 
-def pictures_of(held_out: HeldOut) -> dict[str, Any]:
+def pictures_of(held_out: ShownOnPage) -> dict[str, Any]:
     """Plain values: the script that draws, what it can show, named states, and each sample."""
     views = list[tuple[str, str]]()
     marks = list[dict[str, Any]]()
@@ -53,7 +53,7 @@ def pictures_of(held_out: HeldOut) -> dict[str, Any]:
     return {"kind": kind, "views": views, "states": marks, "each": each}
 
 
-def _states(held_out: HeldOut) -> States:
+def _states(held_out: ShownOnPage) -> States:
     """The states of all recordings; a segment without a name has a number as well."""
     evaluation = held_out.evaluation
     learned = state_marks(held_out.learner)
@@ -74,7 +74,7 @@ def _states(held_out: HeldOut) -> States:
     return numbers, marks, truths
 
 
-def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
+def _recording(states: States, held_out: ShownOnPage, i: int) -> dict[str, Any]:
     """Traces, segment ends and states."""
     (number_of, _, true_names) = states
     evaluation = held_out.evaluation
@@ -130,7 +130,7 @@ def knots(time: TimeAxis | None) -> dict[str, Any] | None:
     return {"name": time.title, "date": is_date, "at": at.tolist(), "values": at_knots}
 
 
-def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
+def _points(held_out: ShownOnPage, i: int) -> dict[str, Any]:
     """Items in the two heaviest directions: place, clusters, number of the item; their names."""
     evaluation = held_out.evaluation
     instance = held_out.evaluation.prepared[i]
@@ -147,7 +147,7 @@ def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
     return {"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names}
 
 
-def _image(held_out: HeldOut, i: int) -> dict[str, Any]:
+def _image(held_out: ShownOnPage, i: int) -> dict[str, Any]:
     """An image with its true parts and those of each metric."""
     evaluation = held_out.evaluation
     instance = held_out.evaluation.prepared[i]
@@ -198,12 +198,12 @@ def binned(
     """The least and the greatest value from each start to the next; of all values if None."""
     highs = None
     if starts is not None:
-        low, high = thinned(low, high, starts)
+        low, high = extremes_between(low, high, starts)
         highs = quantised(high, least, most)
     return {"min": least, "max": most, "low": quantised(low, least, most), "high": highs}
 
 
-def thinned(low: Floats, high: Floats, starts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def extremes_between(low: Floats, high: Floats, starts: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """The least and the greatest value from each start to the next, along the last axis."""
     return np.fmin.reduceat(low, starts, axis=-1), np.fmax.reduceat(high, starts, axis=-1)
 

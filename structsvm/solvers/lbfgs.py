@@ -28,7 +28,7 @@ class Iterate(NamedTuple):
     gradient: Floats
 
 
-class Trial(NamedTuple):
+class LineTrial(NamedTuple):
     """A step length, with the value of the function there and its slope along the direction."""
 
     length: float
@@ -81,16 +81,16 @@ def _step(evaluate: Evaluate, now: Iterate, direction: Floats, length: float) ->
     The interval of Lewis and Overton (Nonsmooth optimization via quasi-Newton methods, 2013), with
     minima of cubics for trials.
     """
-    low = Trial(0.0, now.value, float(now.gradient @ direction))
+    low = LineTrial(0.0, now.value, float(now.gradient @ direction))
     first = low
-    high: Trial | None = None
+    high: LineTrial | None = None
     lower: Iterate | None = None
     if not first.slope < 0.0:
         return None
     for _ in range(MAX_TRIALS):
         x = now.x + length * direction
         point = Iterate(x, *evaluate(x))
-        trial = Trial(length, point.value, float(point.gradient @ direction))
+        trial = LineTrial(length, point.value, float(point.gradient @ direction))
         enough = first.value + SUFFICIENT_FALL * length * first.slope
         if not (trial.value <= enough and trial.value < first.value):
             high = trial
@@ -103,13 +103,13 @@ def _step(evaluate: Evaluate, now: Iterate, direction: Floats, length: float) ->
     return lower
 
 
-def _longer(first: Trial, trial: Trial) -> float:
+def _longer(first: LineTrial, trial: LineTrial) -> float:
     minimum = _cubic_minimum(first, trial)
     longest = MAX_GROWTH * trial.length
     return min(max(minimum, (1.0 + TRIAL_BORDER) * trial.length), longest) if minimum else longest
 
 
-def _between(low: Trial, high: Trial) -> float:
+def _between(low: LineTrial, high: LineTrial) -> float:
     width = high.length - low.length
     minimum = _cubic_minimum(low, high)
     if not minimum:
@@ -117,7 +117,7 @@ def _between(low: Trial, high: Trial) -> float:
     return min(max(minimum, low.length + TRIAL_BORDER * width), high.length - TRIAL_BORDER * width)
 
 
-def _cubic_minimum(a: Trial, b: Trial) -> float | None:
+def _cubic_minimum(a: LineTrial, b: LineTrial) -> float | None:
     """Where a cubic has its minimum, if it has one (Nocedal and Wright, 3.59)."""
     if not np.isfinite([b.value, b.slope]).all():
         return None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from structsvm.errors import OracleWarning, PluginError, warn
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.cvxpy import broken_by, price, solve_with, solved
+from structsvm.masters.cvxpy import broken_by, solve_with, solved, worth_by_duals
 from structsvm.parallel.base import SerialSession, Session
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
@@ -304,7 +304,7 @@ class Run(CutRun):
         if self._duals is None:
             return 0.0
         each = (d if isinstance(d, list | tuple) else [d] for d in self._duals)
-        return sum(map(price, amounts, each))
+        return sum(map(worth_by_duals, amounts, each))
 
     @property
     def center(self) -> Floats | None:

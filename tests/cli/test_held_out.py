@@ -7,7 +7,7 @@ import pytest
 
 from structsvm import ChangePoint, Clustering
 from structsvm.cli.input_data import InputData
-from structsvm.cli.parts import Part, about_parts, about_time, divided, n_items, thinned
+from structsvm.cli.parts import Part, about_parts, about_time, n_items, split_in_parts, thinned
 from structsvm.cli.request import Request
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import TimeAxis
@@ -43,7 +43,7 @@ def n_changes(y):
 @pytest.mark.parametrize("n", [2, 3])
 def test_of_few_recordings_one_is_held_out_and_the_others_are_cut(n):
     whole = part_of(long(n))
-    train, test = divided(whole, None)
+    train, test = split_in_parts(whole, None)
     assert len(test.inputs) == 1
     assert test.inputs.items[0] in whole.inputs.items  # as the user has it
     for name in {*train.inputs.names}:
@@ -64,7 +64,7 @@ def test_of_few_recordings_one_is_held_out_and_the_others_are_cut(n):
 def test_of_a_single_recording_the_end_is_held_out(window):
     (own,) = in_windows(long(1), window)
     whole = part_of([own])
-    train, test = divided(whole, None)
+    train, test = split_in_parts(whole, None)
     (end,) = test.inputs.items
     assert end.name == f"{own.name}_end"
     assert "is its end" in test.question
@@ -78,7 +78,7 @@ def test_of_a_single_recording_the_end_is_held_out(window):
 @pytest.mark.parametrize(("n", "changes"), [(1, 5), (2, 3)])
 def test_too_few_changes_are_refused(n, changes):
     with pytest.raises(DataError, match="too few to choose from"):
-        divided(part_of(long(n, changes=changes)), None)
+        split_in_parts(part_of(long(n, changes=changes)), None)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_too_few_changes_are_refused(n, changes):
 def test_recordings_that_are_too_few_as_others_are_copies_are_called_so(copied, said):
     recordings = [long(1, changes=2)[i] for i in copied]
     with pytest.raises(DataError, match=said):
-        divided(part_of(recordings), None)
+        split_in_parts(part_of(recordings), None)
 
 
 def test_what_is_labelled_in_part_is_held_out_too_and_named():
@@ -101,9 +101,9 @@ def test_what_is_labelled_in_part_is_held_out_too_and_named():
     for i in in_part:
         recordings[i] = replace(recordings[i], y=np.append(recordings[i].y[:-9], [-1] * 9))
     whole = part_of(recordings)
-    train, test = divided(whole, None)
+    train, test = split_in_parts(whole, None)
     names = [recordings[i].name for i in sorted(in_part)]
-    plain = divided(part_of(long(9, T=80, changes=3)), None)[1]
+    plain = split_in_parts(part_of(long(9, T=80, changes=3)), None)[1]
     assert test.inputs.names == plain.inputs.names
     assert len(train.inputs) + len(test.inputs) == 9
     said = about_parts(whole, train, test, None)
@@ -113,7 +113,7 @@ def test_what_is_labelled_in_part_is_held_out_too_and_named():
         for i, one in enumerate(recordings)
     ]
     whole = part_of(nothing)
-    train, test = divided(whole, None)
+    train, test = split_in_parts(whole, None)
     assert {*names} <= {*train.inputs.names}
     said = about_parts(whole, train, test, None)
     assert f"with labels of other kinds, and so never held out: {', '.join(names)}" in said
@@ -126,7 +126,7 @@ def test_what_is_held_out_has_changes_as_what_is_learned_from(n_changing):
         for i, one in enumerate(recordings):
             if (i + shift) % 10 >= n_changing:
                 recordings[i] = replace(one, y=np.zeros(80, dtype=int))
-        for part in divided(part_of(recordings), None):
+        for part in split_in_parts(part_of(recordings), None):
             assert any(known.n_changes for known in part.data.labels)
 
 
@@ -134,14 +134,14 @@ def test_of_a_group_some_may_be_labelled_in_part():
     recordings = long(9, T=80, changes=3)
     for i in (1, 5, 6):
         recordings[i] = replace(recordings[i], y=np.append(recordings[i].y[:-9], [-1] * 9))
-    train, test = divided(part_of(recordings, list("aaabbbccc")), None)
+    train, test = split_in_parts(part_of(recordings, list("aaabbbccc")), None)
     assert not {*train.data.groups} & {*test.data.groups}
     assert len(train.inputs) + len(test.inputs) == 9
 
 
 @pytest.mark.parametrize(("n", "changes"), [(10, 13), (30, 13), (12, 40)])
 def test_of_each_recording_a_stretch_with_changes_is_learned_from_at_first(n, changes):
-    both = divided(part_of(long(n, changes=changes)), None)
+    both = split_in_parts(part_of(long(n, changes=changes)), None)
     found = train, test = thinned(both, 1000)
     assert n_items(train) < 0.6 * n_items(both[0])
     assert n_items(train) <= 1000 or len(train.data) == len(both[0].data)
@@ -158,7 +158,7 @@ def test_of_each_recording_a_stretch_with_changes_is_learned_from_at_first(n, ch
 
 
 def test_with_more_time_more_is_learned_from_and_with_enough_all():
-    both = divided(part_of(long(20)), None)
+    both = split_in_parts(part_of(long(20)), None)
     sizes = [n_items(thinned(both, most)[0]) for most in (300, 1000, 3000, 10_000)]
     assert sizes == sorted(sizes)
     assert sizes[-1] == n_items(both[0])
@@ -166,10 +166,10 @@ def test_with_more_time_more_is_learned_from_and_with_enough_all():
 
 
 def test_columns_that_are_many_take_time_as_well():
-    few = divided(part_of(long(20)), None)
+    few = split_in_parts(part_of(long(20)), None)
     wide = [replace(one, X=np.repeat(one.X, 50, axis=1)) for one in long(20)]
     wide = [replace(one, features=tuple(f"c{j}" for j in range(100))) for one in wide]
-    many = divided(part_of(wide), None)
+    many = split_in_parts(part_of(wide), None)
     assert n_items(thinned(many, 3000)[0]) < n_items(thinned(few, 3000)[0])
 
 
@@ -217,7 +217,7 @@ def test_of_very_many_columns_some_are_seen_whatever_their_number(P, ordered):
 
 @pytest.mark.parametrize(("n", "T"), [(6, 4000), (12, 2000), (3, 9000)])
 def test_held_out_recordings_that_are_far_too_long_are_judged_in_part(n, T):
-    both = divided(part_of(long(n, T=T, changes=60)), None)
+    both = split_in_parts(part_of(long(n, T=T, changes=60)), None)
     (_, test) = thinned(both, 400)
     assert n_items(test) < 0.5 * n_items(both[1])
     assert all(n_changes(item.y) >= 2 for item in test.inputs.items)
@@ -232,7 +232,7 @@ def test_of_a_table_rows_are_drawn_and_some_of_each_cluster(sizes):
     data = TrainingSet.of(Clustering(), [X], [y])
     request = Request((), (), {}, problem="clustering")
     whole = Part(InputData(request, Terminal(), [table], Clustering()), data)
-    both = divided(whole, "rows")
+    both = split_in_parts(whole, "rows")
     train, test = thinned(both, 600)
     assert 600 <= n_items(train) <= 600 + 20 * len(sizes)
     assert n_items(test) < n_items(both[1])
@@ -248,7 +248,7 @@ def test_of_a_table_rows_are_drawn_and_some_of_each_cluster(sizes):
 def test_a_state_that_few_recordings_have_is_not_left_out():
     recordings = [replace(one, y=one.y % 3) for one in long(40, changes=1)]
     rare = [replace(one, y=one.y + 5) if i in (3, 30) else one for i, one in enumerate(recordings)]
-    both = divided(part_of(rare), None)
+    both = split_in_parts(part_of(rare), None)
     (train, _) = thinned(both, 200)
     assert len(train.data) < len(both[0].data)
     assert {*np.concatenate(train.inputs.ys)} == {*np.concatenate(both[0].inputs.ys)}

@@ -31,7 +31,7 @@ from structsvm.graphs import GraphOfImage
 from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.preparing import prepare
 from structsvm.plotting import feature_weights, overlay, report_page
-from structsvm.plotting.report import support_of
+from structsvm.plotting.report import heaviest_labellings
 from structsvm.plotting.report_pictures import envelope
 from structsvm.solvers import BlockFrankWolfe, Stopping
 
@@ -291,7 +291,7 @@ def supported() -> MetricLearner:
 
 
 def test_the_three_that_weigh_most_are_drawn_under_the_truth(supported):
-    shown = support_of(supported)
+    shown = heaviest_labellings(supported)
     support = supported.solution_.support
     assert [figure["ends"] for figure in shown["figures"]] == [
         {"true": found.truth.breakpoints, "wrong": found.labelling.breakpoints}
@@ -307,20 +307,20 @@ def test_the_three_that_weigh_most_are_drawn_under_the_truth(supported):
 
 def test_a_loaded_model_shows_them_as_well(supported, tmp_path):
     save(supported, tmp_path / "m.structsvm")
-    assert support_of(load(tmp_path / "m.structsvm")) == support_of(supported)
+    assert heaviest_labellings(load(tmp_path / "m.structsvm")) == heaviest_labellings(supported)
 
 
 def test_recordings_without_names_are_numbered():
     supported = MetricLearner(metric="diagonal").fit(Xs[:5], YS[:5])
     heaviest = supported.solution_.support[0].instance
-    caption = support_of(supported)["figures"][0]["caption"]
+    caption = heaviest_labellings(supported)["figures"][0]["caption"]
     assert caption.startswith(f"Training recording {heaviest}: ")
 
 
 def test_without_a_support_there_is_no_such_part():
     solver = BlockFrankWolfe(Stopping(tol=0.05))
     supported = MetricLearner(metric="diagonal", solver=solver).fit(Xs[:5], YS[:5])
-    assert support_of(supported) is None
+    assert heaviest_labellings(supported) is None
 
 
 def test_ranges_of_changes_are_on_the_page(learner):
