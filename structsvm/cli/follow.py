@@ -15,7 +15,8 @@ from structsvm.io.recording import FileOptions
 from structsvm.io.sniff import TextFormat, separator_in
 from structsvm.learner.change_tracker import Change
 from structsvm.learner.learner import Learner
-from structsvm.support.values import counted, is_number_text, some_of
+from structsvm.support.tables import is_number_text
+from structsvm.support.values import counted, some_of
 
 BYTES_AT_ONCE = 2**16
 """Bytes that are read at most before they are looked at; fewer, if no more are there."""

@@ -85,12 +85,12 @@ class ChangeTracker:
     def after(self, rows: Floats) -> list[Change]:
         """What is new after some samples as the search sees them; what was not told has seen 0."""
         search = self.search
-        found: list[Change] = []
+        changes: list[Change] = []
         for a in range(0, len(rows), PIECE):
             search.push(rows[a : a + PIECE])
             if search.newest != self._last or search.n_given >= self._due:
-                found += self._news()
-        return found
+                changes += self._news()
+        return changes
 
     @uninterrupted
     def at_end(self, rows: Floats) -> list[Change]:
@@ -127,7 +127,7 @@ class ChangeTracker:
         n = self.search.n_given + (0 if self.has_ended else self.ahead)
         left = self._open
         self._open = []
-        found: list[Change] = []
+        changes: list[Change] = []
         for place, code in segments:
             if place <= self._final:
                 continue
@@ -143,10 +143,10 @@ class ChangeTracker:
             else:
                 self._open.append(change)
             if is_final or is_new:
-                found.append(change)
+                changes.append(change)
         self._final = max(self._final, final)
-        found += [replace(one, withdrawn=n) for one in left]
-        return sorted(found, key=lambda one: one.place)
+        changes += [replace(one, withdrawn=n) for one in left]
+        return sorted(changes, key=lambda one: one.place)
 
     def _taken_from(self, left: list[Change], place: int, code: int) -> Change:
         """The one of these changes that this is, which it is no longer among, or a new one."""

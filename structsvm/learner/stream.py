@@ -102,19 +102,19 @@ class Stream:
             raise DataError("the stream has ended: begin another one, learner.stream()")
         try:
             rows, axis = self._read(block, times)
-            held = np.concatenate([self._rows, rows]) if len(self._rows) else rows.copy()
-            made = self._made(held, self.n_samples + len(rows) - self.lookahead)
+            waiting = np.concatenate([self._rows, rows]) if len(self._rows) else rows.copy()
+            made = self._made(waiting, self.n_samples + len(rows) - self.lookahead)
         except DataError:
             with about(f"the block after {counted(self.n_samples, 'sample')}"):
                 raise
         if axis is not None:
             self._clock.read(axis)
         # Ctrl-C before this leaves all as it was, and after it the rest to the next block.
-        self._rows = held
+        self._rows = waiting
         self.n_samples += len(rows)
-        found = self._changes.after(made)
+        changes = self._changes.after(made)
         self._forget()
-        return [one for one in found if one.seen] if found else found
+        return [one for one in changes if one.seen] if changes else changes
 
     def _forget(self) -> None:
         """Forget the samples that no later ones need."""
