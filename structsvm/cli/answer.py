@@ -9,8 +9,7 @@ from typing import Any
 
 from structsvm.cli.evaluate import called, readable
 from structsvm.cli.options import METHODS
-from structsvm.cli.outputs import Prediction as Predicted
-from structsvm.cli.outputs import write_folder
+from structsvm.cli.outputs import Prediction, write_folder
 from structsvm.cli.parts import ENOUGH, Part
 from structsvm.cli.predict import answers_of, tell_names
 from structsvm.cli.terminal import Terminal
@@ -41,7 +40,7 @@ class Answer:
     verdict: Verdict
     advice: str  # what to do, and the command that does it
     page: str  # the report
-    predicted: Sequence[Predicted]  # the partitions of what was held out
+    predicted: Sequence[Prediction]  # the partitions of what was held out
 
     @classmethod
     def of(
