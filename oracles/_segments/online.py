@@ -171,7 +171,8 @@ class OnlineSearch:
         if n + len(samples) > len(self.rows):
             needed = self._needed(self.copies[0].n_samples)
             n = len(needed)
-            rows = np.empty((2 * n + len(samples), self.rows.shape[1]))
+            room = 1 << (2 * n + len(samples)).bit_length()
+            rows = np.empty((room, self.rows.shape[1]))
             rows[:n] = needed
             self.rows, self.first = rows, self.n_given - n
         self.rows[n : n + len(samples)] = samples
@@ -188,7 +189,9 @@ class OnlineSearch:
         now = self.n_samples
         while now < end:
             stop = min(end, now + AT_ONCE)
-            self._make_room(len(self.states) * (stop - now))
+            n = len(self.states) * (stop - now)
+            if self.counts[N_ROWS] + n > len(self.paths):
+                self._make_room(n)
             self.step(
                 *(self.running, self.states, self.paths, self.counts),
                 *(rows, self.first, stop, *self.barred, *self.mean, *self.rules),
@@ -197,8 +200,6 @@ class OnlineSearch:
 
     def _make_room(self, n: int) -> None:
         """Make room for so many rows more."""
-        if self.counts[N_ROWS] + n <= len(self.paths):
-            return
         forget(self.running, self.states, self.paths, self.counts)
         kept = self.paths[: self.counts[N_ROWS]]
         if 2 * len(kept) + n > len(self.paths):

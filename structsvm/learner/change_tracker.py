@@ -10,7 +10,7 @@ from structsvm.oracles._segments.online import OnlineSearch, Segment
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.values import Floats
 
-PIECE = 256
+PIECE = 64
 """Samples at most after which changes are looked at."""
 
 EVERY = 8
