@@ -123,18 +123,24 @@ def test_what_does_not_go_together(follow, options):
     assert "--follow reads standard input" in err
 
 
-@pytest.mark.parametrize("every", [100, 250, 500])
-def test_changes_are_told_as_rarely_as_is_asked(run, model, tmp_path, monkeypatch, every):
+@pytest.fixture(scope="module")
+def rated(model, tmp_path_factory):
+    """The model with rates, and where it is."""
     learner = load(model)
     Xs = [recording(seed) for seed in range(5)]
     learner.margin_rates_ = margin_rates(learner, Xs, [Y] * 5, cv=3)
-    save(learner, tmp_path / "rated.structsvm")
+    path = tmp_path_factory.mktemp("rated") / "rated.structsvm"
+    save(learner, path)
+    return learner, path
+
+
+@pytest.mark.parametrize("every", [100, 250, 500])
+def test_changes_are_told_as_rarely_as_is_asked(run, rated, monkeypatch, every):
+    learner, path = rated
     stream = learner.stream(false_alarm_every=every)
     told = [*stream.push(recording(9)), *stream.end()]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text_of(recording(9)).encode())))
-    code, out, err = run(
-        f"predict {tmp_path}/rated.structsvm --follow - --false-alarm-every {every}"
-    )
+    code, out, err = run(f"predict {path} --follow - --false-alarm-every {every}")
     assert code == 0, err
     assert [int(line.split(",")[0]) for line in out.split()[1:]] == [one.place for one in told]
 

@@ -36,7 +36,6 @@ from structsvm.support import limits
 
 XS, YS = changes(6, n_samples=220)
 NAMES = [f"r{i}" for i in range(6)]
-BACKENDS = ["serial", "processes", "dask"]
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +64,16 @@ def of_arrays(settings, labels):
     return MetricLearner(**SETTINGS[settings]).fit(XS, LABELS_OF[labels])
 
 
-@pytest.mark.parametrize("name", BACKENDS)
-@pytest.mark.parametrize("settings", ["diagonal", "full", "features", "moments"])
-def test_the_bits_are_those_of_arrays_in_memory(name, backend, settings):
+# Each setting as it is read, and each backend with a setting that keeps nothing and one that keeps
+# what it has learned of all recordings.
+@cases(
+    *((settings, "serial") for settings in ("diagonal", "full", "features", "moments")),
+    ("full", "processes"),
+    ("features", "processes"),
+    ("full", "dask"),
+    ("moments", "dask"),
+)
+def test_the_bits_are_those_of_arrays_in_memory(backend, settings, name):
     expected = of_arrays(settings, "full")
     learner = MetricLearner(**SETTINGS[settings], backend=backend(name)).fit(OnDemand(XS), YS)
     assert same_bits(learner, expected)
@@ -75,9 +81,13 @@ def test_the_bits_are_those_of_arrays_in_memory(name, backend, settings):
         assert np.array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize("name", BACKENDS)
-@pytest.mark.parametrize("labels", ["stretches", "regions"])
-def test_partial_labels_have_the_bits_of_arrays_in_memory(name, labels, backend):
+@cases(
+    ("stretches", "serial"),
+    ("regions", "serial"),
+    ("regions", "processes"),
+    ("stretches", "dask"),
+)
+def test_partial_labels_have_the_bits_of_arrays_in_memory(backend, labels, name):
     """Stretches are learned from, and labels completed, by the workers that read the recordings."""
     learner = MetricLearner(**SETTINGS["partial"], backend=backend(name))
     learner.fit(OnDemand(XS), LABELS_OF[labels])

@@ -2,12 +2,14 @@
 
 import json
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from browsers import chromium, contrasts, screen_of
 from label_kit import Asking, served
 from media_files import tone, write_media
+from programs import CONTEXT, LOADED
 from selenium.common.exceptions import TimeoutException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
@@ -29,6 +31,14 @@ DATES = np.datetime64("2024-03-01T12:00:00") + np.arange(60) * np.timedelta64(1,
 def browser():
     with chromium() as driver:
         yield driver
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch):
+    """Learn in processes that have loaded the library; test_label_server.py starts one anew."""
+    CONTEXT.set_forkserver_preload(list(LOADED))
+    forks = SimpleNamespace(get_context=lambda _: CONTEXT)
+    monkeypatch.setattr("structsvm.labelling.server.multiprocessing", forks)
 
 
 class Page:
@@ -98,7 +108,7 @@ class Page:
         self.browser.execute_script("arguments[0].scrollIntoView({ block: 'nearest' })", picture)
         from_middle = self.pixel(start) + 1 - picture.size["width"] / 2
         down = y - picture.size["height"] / 2
-        drag = ActionChains(self.browser)
+        drag = ActionChains(self.browser, duration=50)  # a few moves, each of which draws
         drag.move_to_element_with_offset(picture, round(from_middle), round(down))
         across = round(self.pixel(end) - self.pixel(start))
         drag.click_and_hold().move_by_offset(across, 0).release().perform()
@@ -220,21 +230,21 @@ def test_label_three_recordings_learn_correct_and_fit_learns_the_same(
 def test_states_with_names_are_learned_where_names_are_given(browser, tmp_path):
     """A recording of each is labelled by keys alone; the model is again that of fit."""
     rng = np.random.default_rng(0)
-    levels = np.repeat([0, 3, 0, 3], 30)
-    some = {f"r{k}": levels[:, None] + rng.normal(scale=0.5, size=(120, 2)) for k in range(4)}
+    levels = np.repeat([0, 3, 0, 3], 16)
+    some = {f"r{k}": levels[:, None] + rng.normal(scale=0.5, size=(64, 2)) for k in range(4)}
     folder = write(tmp_path / "named", some)
     with served(folder) as server:
         page = Page(browser, server)
         for name in ("r0", "r1", "r2"):
             page.press(Keys.HOME)
-            for end in (30, 60, 90, 120):
+            for end in (16, 32, 48, 64):
                 page.press("s", told="begins at")
-                page.finely(29)
-                page.press("s", NAMES[(end // 30 - 1) % 2], Keys.ENTER, told="Saved.")
+                page.finely(15)
+                page.press("s", NAMES[(end // 16 - 1) % 2], Keys.ENTER, told="Saved.")
                 page.until(lambda name=name, end=end: page.kept(name)[-1][1] == end)
-                page.finely(15)  # from the middle of the segment
+                page.finely(8)  # from the middle of the segment
             page.press("n")
-        truth = [(30 * k, 30 * k + 30, NAMES[k % 2]) for k in range(4)]
+        truth = [(16 * k, 16 * k + 16, NAMES[k % 2]) for k in range(4)]
         assert all(page.kept(name) == truth for name in ("r0", "r1", "r2"))
         page.learn()
         assert page.lane("found") == [*NAMES, *NAMES]

@@ -45,10 +45,10 @@ def drawn_stages(kind, rng):
     """Prices and second stages: of transport, or with any matrices."""
     if kind == "transport":
         costs = rng.uniform(1.0, 5.0, (3, 4))
-        demands = rng.uniform(0.0, 2.0, (20, 4))
+        demands = rng.uniform(0.0, 2.0, (8, 4))
         return rng.uniform(1.0, 3.0, 3), [two_stage.transport(costs, one) for one in demands]
     stages = []
-    for _ in range(10):
+    for _ in range(6):
         W = rng.random((6, 8)) * (rng.random((6, 8)) < 0.6)
         bounds = np.vstack([W, -np.eye(8)])  # y is at most 0.3
         h = np.r_[3 * rng.random(6), np.full(8, -0.3)]
@@ -247,8 +247,8 @@ def test_a_value_at_a_point_that_was_cut_off_is_named():
 
 def test_several_planes_at_once_take_a_fifth_of_the_rounds():
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(2000, 200))
-    c = rng.normal(size=2000)
+    A = rng.normal(size=(600, 60))
+    c = rng.normal(size=600)
 
     def problem(n_planes):
         def oracle(x):
@@ -256,10 +256,10 @@ def test_several_planes_at_once_take_a_fifth_of_the_rounds():
             best = np.argpartition(heights, -n_planes)[-n_planes:]
             return heights[best], A[best]
 
-        x = cp.Variable(200)
+        x = cp.Variable(60)
         return cp.Problem(cp.Minimize(OracleMax(x, oracle) + 0.5 * cp.sum_squares(x)))
 
-    several = problem(40)
+    several = problem(20)
     solve(several)
     assert several.status == cp.OPTIMAL
     one = problem(1)

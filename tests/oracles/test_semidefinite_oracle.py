@@ -46,10 +46,14 @@ def scale(objective: TraceObjective) -> float:
 
 
 def test_order_of_the_relaxations() -> None:
-    """optimum <= semidefinite <= centred spectral <= plain spectral, on 80 brute-forced cases."""
+    """optimum <= semidefinite <= centred spectral <= plain spectral, on 40 brute-forced cases.
+
+    Where the bound meets the partition, the answer says that it is exact.
+    """
     optimal = 0
     gaps = []
-    for seed in range(80):
+    qualities = []
+    for seed in range(40):
         objective, constraint = case(seed)
         best = ExhaustiveOracle().maximize(objective, constraint).value
         answer = SemidefiniteOracle().maximize(objective, constraint)
@@ -63,19 +67,15 @@ def test_order_of_the_relaxations() -> None:
         assert answer.value == objective.value(answer.y)
         if answer.quality is Quality.EXACT:
             assert answer.value == pytest.approx(best, abs=2e-7 * scale(objective))
+        qualities.append(answer.quality)
         optimal += answer.value >= best - 1e-9 * scale(objective)
         gaps.append(
             np.array([answer.upper_bound, centred, plain]) / scale(objective)
             - best / scale(objective)
         )
     semidefinite, centred, plain = np.median(gaps, axis=0)
-    assert optimal >= 76
+    assert optimal >= 38
     assert semidefinite < 1e-3 < centred < plain
-
-
-def test_optimum_is_often_proved() -> None:
-    """Where the bound meets the partition, the answer says that it is exact."""
-    qualities = [SemidefiniteOracle().maximize(*case(seed)).quality for seed in range(40)]
     assert qualities.count(Quality.EXACT) >= 10
     assert set(qualities) <= {Quality.EXACT, Quality.RELAXATION}
 
