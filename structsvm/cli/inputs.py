@@ -135,7 +135,7 @@ class Reading:
             if request.labels is None:
                 refuse_one_word(files, options)
             elif self.end < math.inf:  # else the samples without labels are counted first
-                refuse_one_label(request.labels, self._of_labels, set(files.values()))
+                refuse_one_label(request.labels, self._of_labels, files)
         with terminal.working(f"reading {counted(len(files), 'file')}", self.end):
             recordings, there = read_files(files, options, self.end, FEWEST_READ)
         read = self._noted(list(map(str, there)), len(files))

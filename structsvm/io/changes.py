@@ -1,14 +1,15 @@
 """Labels of which no recording changes: what the reason is, and the way out."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from structsvm.data.labels import missing_labels, unlabelled
 from structsvm.errors import DataError, DataWarning, parameter, without_warnings
-from structsvm.io.intervals import is_of_each_folder, label_files
+from structsvm.io.intervals import file_beside, is_of_each_folder, label_files
 from structsvm.io.label_file import CHOSEN, LabelFile
 from structsvm.io.label_files import read_rows
 from structsvm.io.recording import FileOptions, Recording, listed
@@ -33,20 +34,28 @@ def refuse_one_word(files: Mapping[Path, str], options: FileOptions) -> None:
     refuse_without_changes(recordings, apart=False)
 
 
-def refuse_one_label(path: Path, chosen: Mapping[str, str | None], names: Set[str]) -> None:
+def refuse_one_label(
+    path: Path, chosen: Mapping[str, str | None], recordings: Mapping[Path, str]
+) -> None:
     """Refuse stretches of which those of each recording have one label, before any is read."""
     if chosen.get("outside") is not None or chosen.get("tier") is not None:
         return
-    files = [] if is_of_each_folder(path) else label_files(path)
-    words: dict[str, set[str]] = {}
+    of_each = is_of_each_folder(path)
+    files: dict[Any, set[str]] = {}
+    shared = [] if of_each else label_files(path)
+    for recording, name in recordings.items():
+        for file in [file_beside(recording, path.name)] if of_each else shared:
+            files.setdefault(file, set()).add(name)
+    files.pop(None, None)
+    words: dict[Any, set[str]] = {}
     own = {name: chosen[name] for name in CHOSEN if name in chosen}
-    for file in files:
+    for file, names in files.items():
         with without_warnings(DataWarning):  # which come where they are placed in recordings
             read = read_rows(LabelFile(file, own, names), ("subject", "annotator"), len(files) == 1)
         for name, (rows, _) in read.items():
             if any(row.start == row.end or row.who.get("tier") for row in rows):
                 return  # changes without names, or several layers
-            of_one = words.setdefault(name, set())
+            of_one = words.setdefault(file if of_each else name, set())
             of_one |= {row.label for row in rows if row.label}
             if len(of_one) > 1:
                 return

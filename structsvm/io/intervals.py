@@ -272,7 +272,7 @@ def _marks_of_folders(
     """Read the labels of each recording from a file of this name in its folder, or above it."""
     of_each: dict[Path | None, list[Recording]] = {}
     for recording in recordings:
-        of_each.setdefault(_file_beside(recording, path.name), []).append(recording)
+        of_each.setdefault(file_beside(recording.where, path.name), []).append(recording)
     without = of_each.pop(None, [])
     marks: list[Marks] = []
     for file, some in of_each.items():
@@ -297,9 +297,9 @@ def _marks_of_folders(
     return marks
 
 
-def _file_beside(recording: Recording, name: str) -> Path | None:
+def file_beside(recording: str | Path, name: str) -> Path | None:
     """Return the file of this name, or pattern, in the folder of a recording, or above it."""
-    path = Path(os.path.abspath(recording.where))
+    path = Path(os.path.abspath(recording))
     for folder in path.parents:
         if beside := [file for file in sorted(folder.glob(name)) if file.is_file()]:
             return max(beside, key=lambda file: n_alike(file.stem, path.stem))

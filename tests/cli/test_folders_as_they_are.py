@@ -91,6 +91,22 @@ class TestClipsInFoldersOfTheirLabels:
         assert said in refused(f"try change-point {tmp_path}/r --labels {path} -o {tmp_path}/o")
 
     @cases(
+        (lambda k: [[5, 25, "walk"]], "one label for each, 'walk'"),
+        (lambda k: [[5, 25, "abc"[k % 3]], [30, 40, "abc"[k % 3]]], "for each, 'a', 'b', 'c'"),
+        (lambda k: [[5, 25, ""]], "there is no label in it"),
+    )
+    def test_so_are_those_in_the_folder_of_each_recording(
+        self, refused, rng, tmp_path, monkeypatch, stretches, said
+    ):
+        for k in range(6):
+            put(tmp_path / "r" / f"p{k}" / "x.csv", pd.DataFrame({"x": rng.normal(size=60)}))
+            own = pd.DataFrame(stretches(k), columns=["start", "end", "label"])
+            put(tmp_path / "r" / f"p{k}" / "labels.csv", own)
+        monkeypatch.setattr("structsvm.io.files.read_file", None)
+        line = f"try change-point {tmp_path}/r --labels labels.csv -o {tmp_path}/o"
+        assert said in refused(line)
+
+    @cases(
         ([[5, 25, "walk"]], " --set files.outside=rest"),
         ([[5, 25, "walk"], [25, 60, "rest"]], ""),
         ([[20, 20, "x"], [40, 40, "x"]], ""),
