@@ -167,11 +167,11 @@ class StateSequence(Problem):
         C = self.n_states
         # What is forbidden stays so where scores weigh nothing.
         samples = w[0] * x if w[0] != 0 else np.where(np.isneginf(x), -np.inf, 0.0)
-        price, first, last, change = np.split(w[2:], [1, 1 + C, 1 + 2 * C])
+        (first, last, change) = (w[3 : 3 + C], w[3 + C : 3 + 2 * C], w[3 + 2 * C :])
         possible = np.isfinite(self.lengths)
         return StateScore(
             samples,
-            np.where(possible, w[1] * np.where(possible, self.lengths, 0.0), -np.inf) - price,
+            np.where(possible, w[1] * np.where(possible, self.lengths, 0.0), -np.inf) - w[2],
             np.where(self.allowed, change.reshape(C, C), -np.inf),
             np.where(self.begins, first, -np.inf),
             np.where(self.ends, last, -np.inf),

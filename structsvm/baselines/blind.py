@@ -217,6 +217,8 @@ def _clocks(changes: Floats, sizes: Floats) -> list[Times]:
     from_start = (np.zeros(n), np.median(changes, axis=0))
     from_end = (np.ones(n), np.median(changes - lengths, axis=0))
     clocks: list[Times] = [scaled, from_start, from_end]
+    if len(changes) == 1:  # which each of them keeps
+        return clocks
     off = [np.abs(share * lengths + offset - changes).mean(axis=0) for share, offset in clocks]
     least = np.argmin(off, axis=0)
     shares = np.choose(least, [share for share, _ in clocks])

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,9 @@ WINDOWS = (0.25, 0.5, 1.0)  # lags, and widths of windows, that classifiers see,
 SCORED, TRIED, LEARNED = 0.6, 0.8, 0.85
 """The parts of the time, about, after which classifiers have scored the recordings, settings were
 tried, and the search for segments was learned from all of them."""
+
+AT_ONCE = 1_000_000
+"""Segment ends that are compared with a truth at once, at most, in one call of each search."""
 
 
 class FrameLearner(Learner):
@@ -150,10 +154,16 @@ def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransforme
 def losses_of(truths: Sequence[EquivalenceMatrix], found: Sequence[Sequence[list[int]]]) -> Floats:
     """``|M - M_i|_F^2`` of the segment ends that each choice finds in each, (n_choices, n)."""
     losses = np.empty((len(found), len(truths)))
-    for k, ends in enumerate(found):
-        for i, (truth, path) in enumerate(zip(truths, ends, strict=True)):
-            bounds = np.array([[0, *path]])
-            losses[k, i] = path_losses(truth.boundaries, bounds, np.array([len(path)]))[0]
+    for i, truth in enumerate(truths):
+        paths = [of_choice[i] for of_choice in found]
+        some = max(1, AT_ONCE // max(map(len, paths)))
+        for k in range(0, len(paths), some):
+            counts = np.array([len(path) for path in paths[k : k + some]])
+            bounds = np.zeros((counts.size, counts.max() + 1), dtype=np.int64)
+            bounds[:, 1:][np.arange(counts.max()) < counts[:, None]] = [
+                *chain(*paths[k : k + some])
+            ]
+            losses[k : k + some, i] = path_losses(truth.boundaries, bounds, counts)
     return losses
 
 

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from structsvm.data.instance import Instance
 from structsvm.features.frames import check_smoothing
 from structsvm.learner.allowed_states import Allowed, check_states
-from structsvm.learner.frame_learner import FrameLearner, Scored, StatePath, Stretch, typical_length
+from structsvm.learner.frame_learner import (
+    FrameLearner,
+    Scored,
+    StatePath,
+    Stretch,
+    losses_of,
+    typical_length,
+)
 from structsvm.learner.learner import How
 from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles.state_score import StateScore, segments_of
@@ -98,12 +105,14 @@ class StateDecoder(FrameLearner):
         chosen = order[: max(1, int(np.searchsorted(work * len(CHOICES), TUNED_ON)))]
         allowed = self.allowed_.of_parts(blocks.edges)
         for unit in stage("tuning", np.unique(units[chosen]).tolist()):
+            own = chosen[units[chosen] == unit].tolist()
             others = blocks.at(units != unit).counts(C)
             problem = allowed.sequence(others.lengths(blocks.longest), blocks.size)
-            for g, numbers in enumerate(CHOICES):
+            found = []
+            for numbers in CHOICES:
                 w = others.weight(*numbers)
-                for i in chosen[units[chosen] == unit].tolist():
-                    losses[g, i] = problem.loss(ys[i], problem.predict(w, xs[i]))
+                found.append([runs_of(problem.predict(w, xs[i])).breakpoints for i in own])
+            losses[:, own] = losses_of([runs_of(ys[i]) for i in own], found)
         return CHOICES, losses
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> "LearnedStates":

@@ -9,7 +9,7 @@ import numpy as np
 from structsvm.data.per_instance import units_of
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
-from structsvm.features.frames import FrameModel, FrameRecipe, learning_once
+from structsvm.features.frames import KERNEL_POINTS, FrameModel, FrameRecipe, learning_once
 from structsvm.features.pooling import losses_of_units, pooled
 from structsvm.learner.frame_learner import Scored, context_of, read_named, typical_length
 from structsvm.learner.state_decoder import StateDecoder
@@ -60,8 +60,8 @@ class StateSegmenter(StateDecoder):
 
     Parameters
     ----------
-    estimators : sequence of "fast-boosting", "boosting", "kernel", "lda", "logistic", "forest" or \
-classifiers of scikit-learn, optional
+    estimators : sequence of "fast-boosting", "boosting", "fast-kernel", "kernel", "lda", \
+"logistic", "forest" or classifiers of scikit-learn, optional
         Of whose probabilities a weighted mean is taken; by default boosting, which is fast where
         there are eight groups or more, the kernel, and linear discriminants. The weights are those
         with which the mean says most of samples that the classifiers have not seen.
@@ -182,7 +182,7 @@ classifiers of scikit-learn, optional
         """How features are scaled: over all recordings where more is said of held-out ones then."""
         if self.standardize != "auto":
             return self.standardize
-        deciding = [one for one in estimators if among(one, ("kernel",))] or estimators
+        deciding = [one for one in estimators if among(one, KERNEL_POINTS)] or estimators
         losses = {}
         for scale in ("both", "training"):
             means = learned(scale, deciding)[0]
