@@ -12,8 +12,9 @@ by the names that are right.
 *In what order are they tried?* After the first answer and the default, those come first that gained
 most a second on the other sets, in hindsight: what was learned on some sets is judged on another.
 It is compared with the order of preference. What is compared is the mean over time of the least
-criterion so far, from the end of the default to the end of all, in units of that of the untrained
-metric.
+value so far, from the end of the default to the end of all; the value is what a choice goes by, the
+share of samples that is named wrongly where names are asked for, or else the criterion. The gains
+are published by kind of labels; menus follow these.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -194,46 +196,64 @@ def judged(search: Timed, j: int, learn: Any, groups: Any, test: Any) -> dict[st
 # ---- orders
 
 
-def curve(tasks: Sequence[Mapping[str, Any]], order: Sequence[int]) -> float:
-    """The mean over time of the least criterion so far, where tasks are tried in this order."""
-    (least, rest) = (min(tasks[j]["criterion"] for j in order[:2]), order[2:])
-    total = sum(tasks[j]["seconds"] for j in rest)
+def worth(task: Mapping[str, Any], kind: str) -> float:
+    """What a choice goes by: the share named wrongly, all for what names nothing, or losses."""
+    if kind != NAMES:
+        return float(task["criterion"])
+    return 1.0 if np.isnan(task["accuracy"]) else 1.0 - float(task["accuracy"])
+
+
+def in_turn(tasks: Sequence[Mapping[str, Any]], kind: str) -> tuple[list[Any], list[Any]]:
+    """What is tried in any case, with the default, and the others in the order of preference."""
+    valued = [{**one, "value": worth(one, kind)} for one in tasks]
+    first = [one for one in valued if one["first"] or "untrained" in one["names"]]
+    others = [one for one in valued if one not in first]
+    return [*first, *others[:1]], others[1:]
+
+
+def curve(first: Sequence[Any], others: Sequence[Any]) -> float:
+    """The mean over time of the least value so far, where tasks are tried in this order."""
+    least = min(one["value"] for one in first)
+    total = sum(one["seconds"] for one in others)
     area = 0.0
-    for j in rest:
-        area += least * tasks[j]["seconds"]
-        least = min(least, tasks[j]["criterion"])
-    return area / total if total else least
+    for one in others:
+        area += least * one["seconds"]
+        least = min(least, one["value"])
+    return float(area / total) if total else float(least)
 
 
-def gains(tasks: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
-    """By name: what a task gains over the first answer and the default, and its share of time."""
-    unit = max(one["criterion"] for one in tasks) or 1.0
-    least = min(one["criterion"] for one in tasks[:2])
-    total = sum(one["seconds"] for one in tasks)
-    return {
-        name: (max(least - one["criterion"], 0.0) / unit, one["seconds"] / total)
-        for one in tasks
-        for name in one["names"]
-    }
+def gains(first: Sequence[Any], others: Sequence[Any]) -> dict[str, tuple[float, float]]:
+    """By name: what a task gains over what was tried in any case, and its share of the time."""
+    every = [*first, *others]
+    unit = max(one["value"] for one in every) or 1.0
+    least = min(one["value"] for one in first)
+    total = sum(one["seconds"] for one in every)
+    found = {}
+    for one in others:
+        gained = max(least - one["value"], 0.0) / unit, one["seconds"] / total
+        found |= dict.fromkeys(one["names"], gained)
+    return found
 
 
-def by_gain(tasks: Sequence[Mapping[str, Any]], others: Sequence[Any]) -> list[int]:
-    """The first answer and the default, then those of most gain a second on the other sets."""
-    found = [gains(one) for one in others]
-
-    def rate(j: int) -> float:
-        known = [one[name] for one in found for name in tasks[j]["names"] if name in one]
-        if not known:
-            return 0.0
-        return float(np.mean([gain for gain, _ in known]) / np.mean([part for _, part in known]))
-
-    return [0, 1, *sorted(range(2, len(tasks)), key=lambda j: -rate(j))]
+def rates(found: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """By name the mean gain, and the gain in the time that trying all takes, most first."""
+    rated = {}
+    for name in dict.fromkeys(chain(*found)):
+        known = [one[name] for one in found if name in one]
+        gain, part = (float(np.mean(values)) for values in zip(*known, strict=True))
+        rated[name] = (gain, gain / part)
+    return dict(sorted(rated.items(), key=lambda one: -one[1][1]))
 
 
-def in_turn(tasks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """What answers first, the default, and the others in the order of preference."""
-    first = [one for one in tasks if one["first"]]
-    return [*first, *(one for one in tasks if not one["first"])]
+def by_gain(others: Sequence[Any], elsewhere: Sequence[Any]) -> list[Any]:
+    """In the order of the gain a second on other sets."""
+    rated = rates([gains(*one) for one in elsewhere])
+    return sorted(others, key=lambda one: -max(rated.get(name, (0, 0))[1] for name in one["names"]))
+
+
+def is_few(key: str) -> bool:
+    """Whether a set of recordings has few groups to learn from."""
+    return key.startswith(("har_spsw, five", "mocap6", "beedance"))
 
 
 def main(folder: Path, seconds: float, asked: Sequence[str]) -> None:
@@ -242,22 +262,31 @@ def main(folder: Path, seconds: float, asked: Sequence[str]) -> None:
     every = sets(folder)
     found = {key: pieces.get(key, partial(measured, key, every[key])) for key in asked or every}
     pieces.finish()
-    known = {key: in_turn(one["tasks"]) for key, one in found.items()}
+    known = {key: in_turn(one["tasks"], key.rpartition(": ")[2]) for key, one in found.items()}
     orders: list[Row] = []
-    for key, tasks in known.items():
+    for key, (first, others) in known.items():
         kind = key.rpartition(": ")[2]
         family = key.partition(":")[0].partition(",")[0]
-        others = [
+        elsewhere = [
             one
             for name, one in known.items()
             if name.rpartition(": ")[2] == kind and not name.startswith(family)
         ]
-        row: Row = {"set": key, "default": min(one["criterion"] for one in tasks[:2])}
-        row["preference"] = curve(tasks, range(len(tasks)))
-        row["gain a second"] = curve(tasks, by_gain(tasks, others))
-        row["best"] = min(one["criterion"] for one in tasks)
+        row: Row = {"set": key, "default": min(one["value"] for one in first)}
+        row["preference"] = curve(first, others)
+        row["gain a second"] = curve(first, by_gain(others, elsewhere))
+        row["best"] = min(one["value"] for one in [*first, *others])
         orders.append(row)
     publish("first_minute_order", orders)
+    gained: list[Row] = []
+    for kind, few in product((NAMES, CHANGES, ROWS, CLUSTERS), (True, False)):
+        asked_of = [key for key in known if key.endswith(f": {kind}") and is_few(key) == few]
+        groups = "few" if few else "many"
+        for name, (gain, rate) in rates([gains(*known[key]) for key in asked_of]).items():
+            if gain > 0:
+                row = {"labels": kind, "groups": groups, "sets": len(asked_of), "candidate": name}
+                gained.append({**row, "gain": gain, "in the time of all": rate})
+    publish("first_minute_gains", gained)
     chosen: list[Row] = []
     for key, one in found.items():
         for rule, what in one["rules"].items():
