@@ -29,6 +29,10 @@ CHOSEN_FROM = (
 )
 """Baselines that model selection tries."""
 
+BY_GAIN = ("frame-logistic", "lags-full", "full", "lags-olda")
+"""What gained on the first answer and the default on shipped sets, most in a second first: what is
+tried next (experiments.studies.first_minute). Where names are asked for metrics gain nothing."""
+
 OF_SCORES = ("largest-score", "smoothed-scores")
 """What scores of a model are decoded by where nothing is learned."""
 
@@ -142,7 +146,7 @@ class Recordings(Menu):
 
     @property
     def candidates(self) -> list[Method]:
-        """Metrics and classifiers in the order of preference, the default first.
+        """Metrics and classifiers: the default, what gained elsewhere, and then by preference.
 
         That is the segmenter of states for names of states. For change points it is a metric: that
         of boundary scores, or the first that applies. For states that nobody labelled metrics see
@@ -166,6 +170,8 @@ class Recordings(Menu):
                 scored += self._with_context([method.name for method in learned])
             learned = [*scored, *self._closed_forms()]
         in_order = [*by_name, *learned, *others, *tuned]
+        if self.question is None:
+            in_order[1:] = sorted(in_order[1:], key=_place)
         if getattr(self.problem, "missing", "error") != "mask":
             return in_order
         stages = [getattr(method.learner, "features", None) for method in in_order]
@@ -216,6 +222,10 @@ class Recordings(Menu):
         # Changes of spread and shape, which no mean of columns or lags shows.
         moments = self.scaled(HermiteMoments())
         return [*methods, self.of_metric("moments-diagonal", "diagonal", features=moments)]
+
+
+def _place(method: Method) -> int:
+    return BY_GAIN.index(method.name) if method.name in BY_GAIN else len(BY_GAIN)
 
 
 def _context(features: RecordingTransformer | None) -> RecordingTransformer | None:

@@ -99,8 +99,9 @@ class MetricLearnerCV(ProblemParameters):
         Number of workers, as in joblib. The result does not depend on it.
     max_seconds : float, optional
         About how long ``fit`` may take. What others have to beat and what answers first are tried
-        whatever it takes, then the default, and the others in the order of preference; those for
-        which there is no time are left out, as are such baselines: ``untried_``.
+        whatever it takes, then the default, what gained most a second on public sets, and the
+        others in the order of preference; those for which there is no time are left out, as are
+        such baselines: ``untried_``.
     regularizer, features, standardize, whiten, solver, constraints, random_state
         As for :class:`MetricLearner`, for candidates by name. ``whiten`` applies to full metrics,
         and ``random_state`` also shuffles instances into folds.
