@@ -28,7 +28,7 @@ def candidates_among(
     by_name = {
         name: menu.of_metric(name, name) for name in (*KINDS, *names_for(menu.problem.traits))
     }
-    by_name |= {method.name: method for method in menu.candidates}
+    by_name |= {method.name: method for method in (*menu.others, *menu.candidates)}
     names: list[str] = []
     order: list[Method] = []
     for c in dict.fromkeys(candidates):
