@@ -22,7 +22,10 @@ LEARNED = ("diagonal", "full")
 BOUNDARIES = ("boundaries-diagonal", "boundaries-olda")
 SCORED = ("scores-boundaries-diagonal", "scores-diagonal", *BOUNDARIES)
 CONTEXT = ("lags-diagonal", "lags-full")
-GAINED = ("lags-full", "full", "lags-olda")
+GAINED = (
+    *("full", "diagonal", "statistics-centred"),
+    *("lags-olda", "lags-full", "lags-diagonal"),
+)
 MOMENTS = "moments-diagonal"
 STATES = ("states", "states-quick")
 OLDA = ("statistics-olda", "statistics-centred", "lags-olda")
