@@ -87,10 +87,11 @@ def changes_of_groups(found: Sequence[Any]) -> dict[str, list[bool]]:
 def rows_of_groups(name: str, method: str, inside: Mapping[str, Sequence[Any]]) -> list[Row]:
     """A row for each group, with the share of its changes that ranges of each level hold."""
     rows: dict[str, dict[str, Any]] = {}
+    unknown = dict.fromkeys([f"in ranges of {level}" for level in LEVELS])
     for level in LEVELS:
         for group, held in changes_of_groups(inside.get(f"{level} False", ())).items():
-            row = rows.setdefault(group, {"set": name, "method": method, "group": group})
-            row["true changes"] = len(held)
+            named = {"set": name, "method": method, "group": group, "true changes": len(held)}
+            row = rows.setdefault(group, named | unknown)
             row[f"in ranges of {level}"] = float(np.mean(held)) if held else None
     return list(rows.values())
 

@@ -5,7 +5,6 @@ ended now, or if no segment had begun near a sample.
 """
 
 from collections import deque
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,9 +24,8 @@ from structsvm.oracles._segments.running import (
     at_first,
     forget,
 )
-from structsvm.oracles._segments.running_changes import pass_changes
-from structsvm.oracles._segments.running_states import gains, pass_states
-from structsvm.oracles.state_score import StateScore
+from structsvm.oracles._segments.running_steps import gains, go_on
+from structsvm.oracles.state_score import NEVER_LATE, StateScore
 from structsvm.support.values import (
     Floats,
     Ints,
@@ -60,7 +58,6 @@ class OnlineSearch:
     All that a step changes is in arrays, so that Ctrl-C finds it done or not begun.
     """
 
-    step: Callable[..., None]
     rules: tuple[Any, ...]
     running: Records
     states: Records
@@ -68,7 +65,8 @@ class OnlineSearch:
     counts: Ints
     rows: Floats
     """The samples that are still needed, and room for others, (m, columns)."""
-    mean: tuple[Floats, ...] = ()  # of the samples of segments, in a metric
+    mean: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    """Of the samples of segments in a metric, (n, columns)."""
     whole: Floats = field(default_factory=lambda: np.zeros((1, 0)))
     """What a segment earns that is a whole recording, shorter than any other, (C, n)."""
     n_before: int = 0  # samples around a boundary that matter where scores are late
@@ -93,10 +91,8 @@ class OnlineSearch:
         if not isinstance(score, StateScore):
             raise OracleError(f"expected a StateScore, got {shown(score)}")
         C, columns = score.lengths.shape
-        gain = read_only(gains(score.lengths))
         return cls(
-            pass_states,
-            (score.lengths, score.changes, score.late, gain),
+            (score.lengths, score.changes, score.late, read_only(gains(score.lengths))),
             *at_first(score.first, score.last, columns + 1),
             rows=np.empty((0, C)),
             whole=np.zeros((C, 0)) if lengths is None else lengths,
@@ -118,15 +114,16 @@ class OnlineSearch:
             refuse_unless(fits, name, f"an integer from {least} to {LARGEST_COUNT}", value)
         fits = is_number(price) and 0 <= price <= LARGEST_VALUE
         refuse_unless(fits, "price", f"a number from 0 to {LARGEST_VALUE:g}", price)
+        one = np.zeros(1)
+        rules = np.zeros((1, 2)), np.full((1, 1), -float(price)), NEVER_LATE, np.zeros((0, 0, 0, 0))
         search = cls(
-            pass_changes,
-            (float(price),),
-            *at_first(np.zeros(1), np.zeros(1), max_candidates),
+            tuple(map(read_only, rules)),
+            *at_first(one, one - price, max_candidates),
             rows=np.empty((0, n_columns)),
-            mean=(np.zeros((max_candidates, n_columns)),),
+            mean=np.zeros((max_candidates, n_columns)),
             price=float(price) or 1.0,
         )
-        search.states["closed"] = 0.0
+        search.states["closed"] = price
         return search
 
     @property
@@ -157,7 +154,7 @@ class OnlineSearch:
             raise OracleError(f"a search goes on by samples: {error}") from error
         if samples.shape[1:] != self.rows.shape[1:]:
             raise OracleError(f"expected samples (n, {self.rows.shape[1]}), got {samples.shape}")
-        if not are_scores(samples, LARGEST_VALUE, self.step is pass_states):
+        if not are_scores(samples, LARGEST_VALUE, not self.mean.size):
             raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
         self._take(samples)
         self._go_on(self.n_given - self.n_after)
@@ -192,9 +189,9 @@ class OnlineSearch:
             n = len(self.states) * (stop - now)
             if self.counts[N_ROWS] + n > len(self.paths):
                 self._make_room(n)
-            self.step(
-                *(self.running, self.states, self.paths, self.counts),
-                *(rows, self.first, stop, *self.barred, *self.mean, *self.rules),
+            go_on(
+                *(self.running, self.states, self.paths, self.counts, self.mean),
+                *(rows, self.first, stop, *self.barred, *self.rules),
             )
             now = stop
 
@@ -231,9 +228,8 @@ class OnlineSearch:
         most = int(self.states["n"].max())
         search.running = np.empty_like(self.running)
         search.running[:, :most] = self.running[:, :most]
-        search.mean = tuple(map(np.empty_like, self.mean))
-        for mean, own in zip(self.mean, search.mean, strict=True):
-            own[:most] = mean[:most]
+        search.mean = np.empty_like(self.mean)
+        search.mean[:most] = self.mean[:most]
         return search
 
     def loss(self) -> float:

@@ -25,6 +25,7 @@ from structsvm import (
 from structsvm.baselines import FrameClassifier
 from structsvm.errors import DataWarning
 from structsvm.features import Chain, Columns, Lags, MovingStatistics, Rows, StateScores, Union
+from structsvm.oracles._segments import online
 from structsvm.partitions import FalseAlarms
 from structsvm.support.interrupts import Interrupts
 
@@ -149,23 +150,21 @@ def test_blocks_of_classifiers_that_look_at_one_sample_of_several():
 
 @cases("metric", "causal", "decoder")
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_stream_goes_on_after_ctrl_c(learned, moment, name):
+def test_a_stream_goes_on_after_ctrl_c(learned, monkeypatch, moment, name):
     """Ctrl-C is answered right before or right after the compiled step, where it is not held."""
     learner = learned(name)
     for X in new_samples(name)[:2]:
         stream = learner.stream()
-        search = stream._changes.search
-        step = search.step
         calls = count()
 
-        def pressed(*args, step=step, calls=calls):
+        def pressed(*args, calls=calls, go_on=online.go_on):
             is_pressed = not isinstance(getsignal(SIGINT), Interrupts) and next(calls) % 3 == 0
             if moment == "after" or not is_pressed:
-                step(*args)
+                go_on(*args)
             if is_pressed:
                 raise KeyboardInterrupt
 
-        search.step = pressed
+        monkeypatch.setattr(online, "go_on", pressed)
         n_pressed = 0
         for t in range(0, len(X), 5):
             block = X[t : t + 5].copy()
@@ -174,7 +173,7 @@ def test_a_stream_goes_on_after_ctrl_c(learned, moment, name):
             except KeyboardInterrupt:
                 n_pressed += 1
             block[:] = 1e9  # as a buffer that is used again
-        search.step = step
+        monkeypatch.undo()
         assert n_pressed > 5
         assert stream.n_samples == len(X)
         assert stream.ends() == learner.predict_breakpoints(X)

@@ -1,13 +1,16 @@
-"""The search for the best states a sample at a time, with the segments alone that may be the best.
+"""The search for the best segments a sample at a time, with those alone that may be the best.
 
 Of two segments in the same state that may be running, one is of no use as soon as no length can
-make up for what it is behind: what is found is what the search over all of them finds.
+make up for what it is behind: what is found is what the search over all of them finds. In a metric
+no begin of a segment within the one that is running is ever of no use, so that they grow with time
+where nothing changes: of at most so many, every second one of the older half is left out.
 """
 
 import numpy as np
 
 from structsvm.oracles._segments.running import (
     N_SAMPLES,
+    N_THINNED,
     SLACK,
     START,
     STATE,
@@ -64,11 +67,12 @@ def _power(k: int) -> int:
 
 
 @inner(no_cpython_wrapper=False, _nrt=False)
-def pass_states(
+def go_on(
     running: Records,
     states: Records,
     paths: Records,
     counts: Ints,
+    mean: Floats,
     samples: Floats,
     first: int,
     end: int,
@@ -79,15 +83,27 @@ def pass_states(
     late: Ints,
     gain: Floats,
 ) -> None:
-    """Go on by scores of states (m, C) that come after ``first`` samples, until there are ``end``.
+    """Go on by samples (m, columns) that come after ``first`` others, until there are ``end``.
 
-    No segment begins from ``low`` to ``high``.
+    No segment begins from ``low`` to ``high``. Where there are no gains, samples are in a metric,
+    segments have means (n, r), and all are in one state.
     """
     C = states.size
+    in_metric = gain.size == 0
     for t in range(counts[N_SAMPLES] + 1, end + 1):
+        x = samples[t - 1 - first]
+        if in_metric:
+            _add_spread(running[0], states[0].n, mean, x, t)
         for c in range(C):
-            _go_on(running[c], states[c], samples[t - 1 - first, c], lengths[c], t)
+            if not in_metric:
+                _add_score(running[c], states[c], x[c])
+            _end(running[c], states[c], lengths[c], t)
         if low <= t <= high:
+            continue
+        if in_metric:
+            opened = states[0].closed + changes[0, 0]
+            _leave_out_dearer(running[0], states[0], counts, mean, opened, -changes[0, 0])
+            begin(running, states, paths, counts, 0, t, opened, states[0].behind)
             continue
         for c in range(C):
             a, opened = _state_before(states, samples, t - first, changes, late, c)
@@ -103,17 +119,37 @@ def pass_states(
 
 
 @inner(_nrt=False)
-def _go_on(segments: Records, state: Record, x: float, lengths: Floats, t: int) -> None:
-    """Let all segments of a state have one sample more, and find the best that ends there."""
-    L = lengths.size - 1
+def _add_score(segments: Records, state: Record, x: float) -> None:
+    """Let all segments of a state have one sample more; minus infinity is in none."""
     if x == -np.inf:
         state.n = 0
     state.total += x
+    for k in range(state.n):
+        segments[k].value += x
+
+
+@inner(_nrt=False, error_model="numpy", fastmath={"reassoc"})
+def _add_spread(segments: Records, n: int, mean: Floats, x: Floats, t: int) -> None:
+    """Let all segments have one sample more, whose spread is what they cost."""
+    for k in range(n):
+        size = t - segments[k].start
+        share = 1.0 / size
+        away = 0.0
+        for i in range(x.size):
+            d = x[i] - mean[k, i]
+            away += d * d
+            mean[k, i] += d * share
+        segments[k].value -= away * (size - 1) * share
+
+
+@inner(_nrt=False)
+def _end(segments: Records, state: Record, lengths: Floats, t: int) -> None:
+    """Find the best segment of a state if it ends now."""
+    L = lengths.size - 1
     state.best = -1
     state.behind = -1
     state.closed = -np.inf
     for k in range(state.n):
-        segments[k].value += x
         ended = segments[k].value + lengths[min(t - segments[k].start, L)]
         if ended > state.closed:
             state.best = k
@@ -195,3 +231,40 @@ def _is_left_out(
         left += 1
     state.n = left
     return left_out
+
+
+@inner(_nrt=False)
+def _leave_out_dearer(
+    segments: Records, state: Record, counts: Ints, mean: Floats, opened: float, price: float
+) -> None:
+    """Leave out what is worse than another one from here on, and so whatever comes.
+
+    If there is no room for that one, leave out the worse one of neighbours in the older half.
+    """
+    least = opened - SLACK * (price + abs(opened))
+    left = 0
+    for k in range(state.n):
+        if segments[k].value >= least:
+            left = _moved(segments, mean, k, left)
+    n = left
+    if n == segments.size:
+        counts[N_THINNED] += 1
+        left = 0
+        k = 0
+        while k < n:
+            pair = 2 if k + 1 < n // 2 else 1
+            better = k + 1 if pair == 2 and segments[k + 1].value > segments[k].value else k
+            left = _moved(segments, mean, better, left)
+            k += pair
+    state.n = left
+    mean[left] = 0.0
+
+
+@inner(_nrt=False)
+def _moved(segments: Records, mean: Floats, k: int, to: int) -> int:
+    """Move a segment to where so many others are, of which there is one more then."""
+    if k != to:
+        segments[to] = segments[k]
+        for i in range(mean.shape[1]):
+            mean[to, i] = mean[k, i]
+    return to + 1
