@@ -73,7 +73,11 @@ def try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
         start = time.perf_counter()
         name = str(asked[c].closed_form)
         shrinkage = asked[c].shrinkage
-        metric = untrained if name == "untrained" else _closed_form(name, train, shrinkage)
+        try:
+            metric = untrained if name == "untrained" else _closed_form(name, train, shrinkage)
+        except LearningError as error:  # as where no labelled stretch has a change
+            trials.append(fold.failed(error, start))
+            continue
         trials.append(fold.trial_of(metric, seen, time.perf_counter() - start))
     return trials
 
@@ -87,10 +91,14 @@ def _try_path(
 ) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, each from the cuts of those before."""
     trials = []
+    start = time.perf_counter()
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
-        check_truths(train.problem.traits, train.truths)
-        state = FitState.of(path[0], train, untrained)
+        try:
+            check_truths(train.problem.traits, train.truths)
+            state = FitState.of(path[0], train, untrained)
+        except (DataError, LearningError) as error:
+            return [fold.failed(error, start) for _ in path]
         memory = Memory() if train.problem.traits.convex else None
         for settings in stage("lam", path):
             start = time.perf_counter()
