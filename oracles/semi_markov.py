@@ -281,9 +281,10 @@ def _question(
     K = constraint.n_clusters
     if K is not None and not (is_whole(K) and 1 <= K <= T):
         raise OracleError(f"cannot make {K!r} segments out of {T} samples")
+    if constraint is not UNCONSTRAINED:
+        constraint.validate(T)
     if constraint.kinds <= {"n_clusters"}:
         return score, None, int(K or 0)
-    constraint.validate(T)
     counted = [region for region in constraint.regions if region.changes and not region.or_more]
     if constraint.has_links or counted:
         what = str(counted[0]) if counted else "links"

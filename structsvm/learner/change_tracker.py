@@ -1,7 +1,7 @@
 """The changes in a recording that has not ended: what is new, withdrawn or final, and how sure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -52,35 +52,26 @@ class Rise(NamedTuple):
     place: int
 
 
+@dataclass(eq=False)
 class ChangeTracker:
     """Tells of changes that a search finds once their margins have reached ``least``.
 
-    Their states are among ``names``; ``ahead`` are the samples that had to be seen after one before
-    the search is given it. How the margins of those rise that are not told is noted in ``rises``.
+    How the margins of those rise that are not told is noted in ``rises``.
     """
 
-    def __init__(
-        self,
-        search: OnlineSearch,
-        tolerance: int,
-        least: float = 0.0,
-        names: NDArray[Any] | None = None,
-        ahead: int = 0,
-        rises: list[Rise] | None = None,
-    ) -> None:
-        self.search = search
-        self.tolerance = tolerance
-        self.least = least
-        self.names = names
-        self.ahead = ahead
-        self.rises = rises
-        self.has_ended = False
-        self._settled: list[Segment] = []
-        self._unsettled: list[Segment] = []
-        self._open: list[Change] = []
-        self._final = 0  # the last change that is final
-        self._last = search.newest
-        self._due = 0
+    search: OnlineSearch
+    tolerance: int
+    least: float = 0.0
+    names: NDArray[Any] | None = None  # of states
+    ahead: int = 0  # samples that had to be seen after one before the search is given it
+    rises: list[Rise] | None = None
+    has_ended: bool = False
+    _settled: list[Segment] = field(default_factory=list)
+    _unsettled: list[Segment] = field(default_factory=list)
+    _open: list[Change] = field(default_factory=list)
+    _final: int = 0  # the last change that is final
+    _last: list[int] = field(default_factory=list)
+    _due: int = 0
 
     def after(self, rows: Floats) -> list[Change]:
         """What is new after some samples as the search sees them; what was not told has seen 0."""
