@@ -1,7 +1,9 @@
 """What every test shares: one thread per library, the shared data, no skip in CI."""
 
+import gc
 import os
 import signal
+import sys
 from copy import deepcopy
 from pathlib import Path
 
@@ -25,6 +27,9 @@ for _variable, _value in {
     "WORKER__PROFILE__ENABLED": "False",
 }.items():
     os.environ.setdefault(f"DASK_DISTRIBUTED__{_variable}", _value)
+# Tests are rewritten and compiled once, and so is the library for processes that start anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # What a shell starts in the background ignores SIGINT, and so do the processes it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -48,6 +53,17 @@ SLOW = frozenset(
     if not line.startswith("#")
 )
 IN_CI = os.environ.get("CI", "").lower() not in {"", "0", "false"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect no garbage among thousands of tests, which stay: it took a third of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items):

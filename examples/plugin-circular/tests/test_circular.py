@@ -39,7 +39,7 @@ def test_the_oracle_keeps_its_contract():
 
 
 def test_the_problem_keeps_its_contract():
-    check_problem(Circular(), *around_the_corner(seed=0, n=2, T=20))
+    check_problem(Circular(), *around_the_corner(seed=0, n=2, T=14))
 
 
 def test_their_names_lead_here():
