@@ -42,11 +42,11 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
 def _decoded(inputs: InputData, out: Path, margins: bool) -> list[Prediction]:
     """Learn from what has labels, decode everything, and write both."""
     learner = learner_of(inputs.request, "decoder")
-    wanted = FitPlan(out / DECODER_FILE, False, "quick", None, rates=False)
+    plan = FitPlan(out / DECODER_FILE, False, "quick", None, rates=False)
     out.mkdir(parents=True, exist_ok=True)
     quiet = replace(inputs, terminal=replace(inputs.terminal, as_json=False))
     labelled = [one for one in inputs.items if one.y is not None]
-    learn_from(learner, replace(quiet, items=labelled).labelled_in_part(), wanted)
+    learn_from(learner, replace(quiet, items=labelled).labelled_in_part(), plan)
     with inputs.named():
         answers = answers_of(learner, inputs, inputs.measured(learner), margins=margins)
     with Interrupts():

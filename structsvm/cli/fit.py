@@ -57,53 +57,53 @@ def run_fit(args: Namespace, terminal: Terminal) -> int:
         output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
     is_chosen = True if args.lam == "cv" else None
     choose_lam = is_chosen if args.lam in (None, "cv") else False
-    wanted = FitPlan(output, choose_lam, args.baselines, args.checkpoint, args.rates)
-    _check_outputs(Guard.of(args), wanted)
+    plan = FitPlan(output, choose_lam, args.baselines, args.checkpoint, args.rates)
+    _check_outputs(Guard.of(args), plan)
     backend = "auto" if args.scheduler is None else "dask"
     lam = None if args.lam == "cv" else args.lam
     how = {"n_jobs": args.jobs, "backend": backend}
     learner = learner_of(request, args.method, args.metric, lam, **how)
-    return _fit_files(request, wanted, learner, args.scheduler, terminal)
+    return _fit_files(request, plan, learner, args.scheduler, terminal)
 
 
 def _fit_files(
-    request: Request, wanted: FitPlan, learner: Learner, scheduler: str | None, terminal: Terminal
+    request: Request, plan: FitPlan, learner: Learner, scheduler: str | None, terminal: Terminal
 ) -> int:
     problem: PartitionProblem = named_problem(learner.problem)
-    if wanted.rates and not problem.traits.contiguous:
+    if plan.rates and not problem.traits.contiguous:
         raise SettingsError(f"--rates is for changes of recordings, not for {request.problem}")
-    learner._check(How(resume=wanted.checkpoint))  # refuses before any work what cannot be
-    later = _is_read_later(request, wanted, scheduler, problem)
+    learner._check(How(resume=plan.checkpoint))  # refuses before any work what cannot be
+    later = _is_read_later(request, plan, scheduler, problem)
     some = request.regions is not None or "chunk_column" in request.files
     with _cluster(scheduler):
         about: Any = {"need_labels": not some, "blanks": not later, "later": later}
         inputs = Reading(request, terminal, problem, **about).whole()
-        return learn_from(learner, inputs if later else inputs.labelled_in_part(), wanted)
+        return learn_from(learner, inputs if later else inputs.labelled_in_part(), plan)
 
 
-def _check_outputs(guard: Guard, wanted: FitPlan) -> None:
+def _check_outputs(guard: Guard, plan: FitPlan) -> None:
     """Refuse files before any work; resuming may replace the model of an interrupted run."""
-    checkpoint = wanted.checkpoint
+    checkpoint = plan.checkpoint
     is_resumed = False
     if checkpoint is not None:
-        if os.path.realpath(checkpoint) == os.path.realpath(wanted.output):
+        if os.path.realpath(checkpoint) == os.path.realpath(plan.output):
             raise SettingsError(f"--checkpoint {checkpoint} is the model file: name another file")
         guard.check_file(checkpoint, replaceable=True)
         if checkpoint.exists():
             read_state(checkpoint)
             with suppress(ModelFileError):
-                is_resumed = wanted.output.is_file() and bool(MODEL.read(wanted.output))
-    guard.check_file(wanted.output, replaceable=is_resumed)
+                is_resumed = plan.output.is_file() and bool(MODEL.read(plan.output))
+    guard.check_file(plan.output, replaceable=is_resumed)
 
 
 # ---- reading
 
 
 def _is_read_later(
-    request: Request, wanted: FitPlan, scheduler: str | None, problem: PartitionProblem
+    request: Request, plan: FitPlan, scheduler: str | None, problem: PartitionProblem
 ) -> bool:
     """Whether files are read when they are needed: as asked for, or as memory has no room."""
-    typed = {**request.files, "regions": request.regions, "rates": wanted.rates}
+    typed = {**request.files, "regions": request.regions, "rates": plan.rates}
     whole = next((name for name in WHOLE if typed.get(name)), None)
     if typed.get("missing") == "impute":
         whole = "missing"
@@ -140,10 +140,10 @@ def _cluster(scheduler: str | None) -> Any:
 # ---- learning
 
 
-def learn_from(learner: Learner, inputs: InputData, wanted: FitPlan) -> int:
+def learn_from(learner: Learner, inputs: InputData, plan: FitPlan) -> int:
     words = inputs.words
     terminal = inputs.terminal
-    output = wanted.output
+    output = plan.output
     learner.set_params(problem=inputs.with_counts())
     with inputs.named(), terminal.working("checking"):
         training = read_training(
@@ -156,13 +156,13 @@ def learn_from(learner: Learner, inputs: InputData, wanted: FitPlan) -> int:
     training = replace(training, called=inputs.names)
     if inputs.files is not None:
         inputs = replace(inputs, labels=training.given)  # which are read now
-    asks = wanted.choose_lam is None and learner.has_path and takes_images(inputs.problem)
-    if wanted.choose_lam or asks:
-        _choose_lam(learner, training, inputs, always=bool(wanted.choose_lam))
-    interrupted = _fit(learner, training, inputs, wanted)
+    asks = plan.choose_lam is None and learner.has_path and takes_images(inputs.problem)
+    if plan.choose_lam or asks:
+        _choose_lam(learner, training, inputs, always=bool(plan.choose_lam))
+    interrupted = _fit(learner, training, inputs, plan)
     if interrupted:
         terminal.warn(f"interrupted: the best model so far is saved in {output}")
-    elif wanted.rates:
+    elif plan.rates:
         with terminal.working("learning how often changes are right"):
             learner.margin_rates_ = margin_rates(learner, training)
         save(learner, output)
@@ -186,12 +186,12 @@ def learn_from(learner: Learner, inputs: InputData, wanted: FitPlan) -> int:
     return INTERRUPTED if interrupted else 0
 
 
-def _fit(learner: Learner, training: TrainingSet, inputs: InputData, wanted: FitPlan) -> bool:
+def _fit(learner: Learner, training: TrainingSet, inputs: InputData, plan: FitPlan) -> bool:
     """Fit a learner and its baselines, and save it; whether Ctrl-C ended that before its time."""
     terminal = inputs.terminal
-    checkpoint = wanted.checkpoint
-    keep = partial(inputs.save, path=wanted.output)
-    baselines = None if wanted.baselines == "none" else wanted.baselines
+    checkpoint = plan.checkpoint
+    keep = partial(inputs.save, path=plan.output)
+    baselines = None if plan.baselines == "none" else plan.baselines
     # Of what is labelled in part other samples are made, with numbers of their own.
     named = inputs.named() if training.complete.all() else nullcontext()
     with Interrupts() as interrupts:  # from the metric to its file nothing may get lost

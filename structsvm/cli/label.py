@@ -65,13 +65,13 @@ def recordings_of(request: Request, terminal: Terminal) -> Sequence[Recording]:
 def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]], None]) -> None:
     """Learn as ``fit`` does, save, segment every recording, and judge by what is held out."""
     learner = learner_of(request, METHOD_BY_NAMES[are_named])
-    wanted = FitPlan(Path(request.paths[0]) / LABELS_FOLDER / MODEL, None, "none", None, False)
+    plan = FitPlan(Path(request.paths[0]) / LABELS_FOLDER / MODEL, None, "none", None, False)
     with warnings.catch_warnings(record=True) as said:
         with share("learning", 0.0, 0.5):
             problem = typed_problem(request)
             reading = Reading(request, Terminal(quiet=True), problem, blanks=True)
             inputs = reading.whole().labelled_in_part()
-            learn_from(learner, inputs, wanted)
+            learn_from(learner, inputs, plan)
             answers = answers_of(learner, inputs, inputs.measured(learner), margins=True)
         segments_by_name = {answer.name: answer.plain["segments"] for answer in answers}
         told = list(dict.fromkeys(str(one.message) for one in said))

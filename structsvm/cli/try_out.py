@@ -86,6 +86,7 @@ class TryPlan:
 
     output: Path
     guard: Guard
+    allowed: Time
     split: str | None
     jobs: int | None
     resume: bool
@@ -101,9 +102,10 @@ class TryPlan:
         """Whether an earlier run has left an answer, which stays if time is short."""
         return self.resume and (self.output / MODEL).is_file()
 
-    def end_again(self, allowed: Time) -> float:
+    @property
+    def end_again(self) -> float:
         """When what an earlier run has done as well ends; never, if it has no answer."""
-        return allowed.over if self.is_answered else math.inf
+        return self.allowed.over if self.is_answered else math.inf
 
     def check(self) -> None:
         """Refuse to write over what is there, apart from predictions."""
@@ -122,62 +124,60 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
     allowed = Time(args.began, args.began + 60.0 * args.minutes)
     request = Request.of(args)
     how = args.split, args.jobs, args.resume, args.refit
-    wanted = TryPlan(args.output, Guard.of(args), *how)
-    wanted.check()
+    plan = TryPlan(args.output, Guard.of(args), allowed, *how)
+    plan.check()
     problem = typed_problem(request)
     try:
-        layers = _read(request, terminal, problem, wanted, allowed)
+        layers = _read(request, terminal, problem, plan)
     except OutOfTimeError:
-        _tell_of_answered(terminal, wanted)
+        _tell_of_answered(terminal, plan)
         return 0
     if len(layers) == 1:
-        _try_layer(next(iter(layers.values())), wanted, allowed)
+        _try_layer(next(iter(layers.values())), plan)
         return 0
-    return _try_each(layers, wanted, terminal, allowed)
+    return _try_each(layers, plan, terminal)
 
 
-def _tell_of_answered(terminal: Terminal, wanted: TryPlan) -> None:
-    output = wanted.output
+def _tell_of_answered(terminal: Terminal, plan: TryPlan) -> None:
+    output = plan.output
     terminal.note(f"there was no time to judge it again: {output}/report.html has its figures")
     terminal.report({"model": str(output / MODEL)})
 
 
 def _read(
-    request: Request, terminal: Terminal, problem: PartitionProblem, wanted: TryPlan, allowed: Time
+    request: Request, terminal: Terminal, problem: PartitionProblem, plan: TryPlan
 ) -> dict[str, InputData]:
     """Read what there is time for, or what an earlier run has read that this one goes on with."""
-    state_file = wanted.output / READ
+    state_file = plan.output / READ
     reading = Reading(request, terminal, problem, blanks=True)
-    if wanted.resume or wanted.is_chosen:
-        only = state_file.read_text().splitlines() if wanted.resume and state_file.is_file() else ()
-        with until(wanted.end_again(allowed)):
+    if plan.resume or plan.is_chosen:
+        only = state_file.read_text().splitlines() if plan.resume and state_file.is_file() else ()
+        with until(plan.end_again):
             return replace(reading, only=only).layers()
     state_file.unlink(missing_ok=True)
-    layers = replace(reading, end=allowed.of_reading).layers()
+    layers = replace(reading, end=plan.allowed.of_reading).layers()
     if read := next(iter(layers.values())).read:
         state_file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(state_file, "\n".join(read).encode())
     return layers
 
 
-def _try_each(
-    layers: Mapping[str, InputData], wanted: TryPlan, terminal: Terminal, allowed: Time
-) -> int:
+def _try_each(layers: Mapping[str, InputData], plan: TryPlan, terminal: Terminal) -> int:
     """Try each of several layers of labels, in a folder of its own and in its part of the time."""
     results: dict[str, Any] = {}
-    folders = folders_of(wanted.output, list(layers))
-    own = {name: replace(wanted, output=folder) for name, folder in folders.items()}
+    folders = folders_of(plan.output, list(layers))
+    own = {name: replace(plan, output=folder) for name, folder in folders.items()}
     for one in own.values():
         one.check()
     for number, (name, inputs) in enumerate(layers.items()):
-        its_time = allowed.part(len(layers) - number)
+        its_plan = replace(own[name], allowed=plan.allowed.part(len(layers) - number))
         terminal.note(f"\n{name}: looked for in {inputs.words.wholes(len(inputs))}")
         part = replace(terminal, parts=[])
         files = {**inputs.request.files, "window": inputs.window}
         request = replace(inputs.request, files=files)
         try:
             layer = replace(inputs, request=request, terminal=part)
-            _try_layer(layer, own[name], its_time)
+            _try_layer(layer, its_plan)
             results[name] = {}
             for reported in part.parts or ():
                 results[name] |= reported
@@ -197,24 +197,24 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
     return f"{name}: loss {losses}. {answer}. {plain['report']}"
 
 
-def _try_layer(inputs: InputData, wanted: TryPlan, allowed: Time) -> None:
+def _try_layer(inputs: InputData, plan: TryPlan) -> None:
     """Try what was read, with the labels of one layer."""
     terminal = inputs.terminal
-    model = wanted.output / MODEL
-    is_chosen = wanted.is_chosen
+    model = plan.output / MODEL
+    is_chosen = plan.is_chosen
     try:
-        with until(wanted.end_again(allowed)):
-            whole = _checked(inputs, allowed)
+        with until(plan.end_again):
+            whole = _checked(inputs, plan.allowed)
     except OutOfTimeError:
-        _tell_of_answered(terminal, wanted)
+        _tell_of_answered(terminal, plan)
         return
-    split = split_of(whole.inputs, wanted.split)
+    split = split_of(whole.inputs, plan.split)
     if not is_chosen:
-        _try_out(whole, split, wanted, allowed)
-    if wanted.refit:
-        _learn_from_all(whole, split, load_learner(model), wanted.output)
+        _try_out(whole, split, plan)
+    if plan.refit:
+        _learn_from_all(whole, split, load_learner(model), plan.output)
         if is_chosen:
-            terminal.report({"model": str(wanted.output / ALL)})
+            terminal.report({"model": str(plan.output / ALL)})
 
 
 def _checked(inputs: InputData, allowed: Time) -> Part:
@@ -242,25 +242,25 @@ def _checked(inputs: InputData, allowed: Time) -> Part:
     return Part(inputs, data)
 
 
-def _try_out(whole: Part, split: str | None, wanted: TryPlan, allowed: Time) -> None:
+def _try_out(whole: Part, split: str | None, plan: TryPlan) -> None:
     """Answer at once, then choose on a part and judge by the rest while there is time."""
     parts = split_in_parts(whole, split)
     terminal = whole.inputs.terminal
-    output = wanted.output
-    wanted.check_files(places(whole.inputs.problem, output / PREDICTED, parts[1].inputs.names))
+    output = plan.output
+    plan.check_files(places(whole.inputs.problem, output / PREDICTED, parts[1].inputs.names))
     terminal.note(about_parts(whole, *parts, split))
     if split in (ROWS, CLUSTERS):
         warn_of_copies(*parts)
-    if not wanted.resume:
+    if not plan.resume:
         (output / TRIED).unlink(missing_ok=True)
-    is_answered = wanted.is_answered
-    search = Search(parts, split, wanted, allowed)
+    is_answered = plan.is_answered
+    search = Search(parts, split, plan)
     answer: Answer | None = None
     try:
         if not is_answered:
             answer = search.first_answer()
             is_answered = True
-            terminal.note(answer.in_short(time.monotonic() - allowed.start))
+            terminal.note(answer.in_short(time.monotonic() - plan.allowed.start))
         answer = search.chosen_answer(is_first=answer is not None) or answer
     except KeyboardInterrupt as interrupt:
         if not is_answered:
@@ -273,10 +273,10 @@ def _try_out(whole: Part, split: str | None, wanted: TryPlan, allowed: Time) -> 
     if answer is None:
         answer = search.answer_so_far()
     if answer is None:
-        _tell_of_answered(terminal, wanted)
+        _tell_of_answered(terminal, plan)
         return
     answer.tell(terminal, output)
-    if not wanted.refit:
+    if not plan.refit:
         terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
     terminal.note(answer.advice)
 
@@ -284,16 +284,14 @@ def _try_out(whole: Part, split: str | None, wanted: TryPlan, allowed: Time) -> 
 class Search:
     """What was tried on the part to learn from, and judged by the rest."""
 
-    def __init__(
-        self, parts: tuple[Part, Part], split: str | None, wanted: TryPlan, allowed: Time
-    ) -> None:
+    def __init__(self, parts: tuple[Part, Part], split: str | None, plan: TryPlan) -> None:
         self.parts = parts
         self.train, self.test = parts
         self.terminal = self.train.inputs.terminal
-        self.output = wanted.output
-        self.allowed = allowed
+        self.output = plan.output
+        self.allowed = plan.allowed
         problem = self.train.data.problem
-        self.search = MetricLearnerCV(problem, split=split, n_jobs=wanted.jobs, random_state=0)
+        self.search = MetricLearnerCV(problem, split=split, n_jobs=plan.jobs, random_state=0)
         self.judging = JUDGING
         """Seconds that judging took."""
         self.most = AT_ONCE
