@@ -574,8 +574,8 @@ def test_try_learns_each_layer_from_the_same_arrays(run, done, tmp_path, monkeyp
     pd.DataFrame(rows, columns=header).to_csv(labels, index=False, sep="\t")
     tried = {}
 
-    def try_layer(inputs, wanted, end):
-        tried[wanted.output.name] = inputs
+    def try_layer(inputs, plan):
+        tried[plan.output.name] = inputs
         if len(tried) == 3:
             raise DataError("too few, give " + parameter("label_column"))
         loss = {"loss": 0.5}
