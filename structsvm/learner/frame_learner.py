@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -176,6 +176,8 @@ class Stretch:
     end: int
     truth: EquivalenceMatrix
     n_samples: int  # of the recording
+    beside: tuple[int, int] = (0, 0)
+    """Samples without a label before it and after it, up to the next ones that have any."""
 
     @property
     def edges(self) -> tuple[bool, bool]:
@@ -221,6 +223,11 @@ class Scored:
         """Whether each known stretch begins, and ends, where its recording does, (n_known, 2)."""
         return np.array([part.edges for part in self.known], dtype=np.bool_).reshape(-1, 2)
 
+    @property
+    def beside(self) -> Ints:
+        """Samples without a label before and after each known stretch, (n_known, 2)."""
+        return np.array([part.beside for part in self.known], dtype=np.int64).reshape(-1, 2)
+
     def seen(self, smoothing: float) -> list[Floats]:
         """Logarithms of the probabilities of the known stretches."""
         return [np.log(part.of(self.probabilities) + smoothing) for part in self.known]
@@ -231,7 +238,10 @@ def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
     stretches: list[Stretch] = []
     for i, code in enumerate(begins):
         parts = stretches_of(code != UNKNOWN, code == 1)
-        stretches += [Stretch(i, *part, code.size) for part in parts]
+        bounds = [0, *chain.from_iterable((start, end) for start, end, _ in parts), code.size]
+        gaps = np.diff(bounds)[::2].tolist()
+        pairs = zip(parts, pairwise(gaps), strict=True)
+        stretches += [Stretch(i, *part, code.size, beside) for part, beside in pairs]
     if not stretches:
         raise DataError(
             f"{owner} is tuned on samples next to each other that have labels, and there are none: "

@@ -138,7 +138,7 @@ class StateDecoder(FrameLearner):
             means = losses[:, tried].mean(axis=1)
             numbers = choices[int(means.argmin())]
             least = float(means.min())
-        counted = StateCounts.of(sequences, C, scored.edges)
+        counted = StateCounts.of(sequences, C, scored.edges, scored.beside)
         self.lengths_ = counted.lengths(TIMES_LONGEST * longest_of(sequences))
         self.start_ = self.weight_ = self._of_samples(counted.weight(*numbers))
         self.solution_: Solution | None = None
@@ -200,7 +200,8 @@ class StateDecoder(FrameLearner):
                 break
         pairs = zip(seen, starts, strict=True)
         xs = [self.unit_ * np.add.reduceat(x, begin) for x, begin in pairs]
-        return Blocks(xs, ys, scored.units_of_known, scored.edges, block, longest)
+        beside = scored.beside / block
+        return Blocks(xs, ys, scored.units_of_known, scored.edges, beside, block, longest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +212,7 @@ class Blocks:
     ys: Sequence[Ints]  # the states of the blocks
     units: Ints  # the group of each stretch
     edges: Bools  # whether it begins, and ends, where its recording does, (n, 2)
+    beside: Floats  # blocks without a label before it and after it, (n, 2)
     size: int  # samples of a block
     longest: int  # up to how many blocks the lengths of segments are told apart
 
@@ -219,11 +221,13 @@ class Blocks:
         chosen = np.flatnonzero(which).tolist()
         xs = [self.xs[i] for i in chosen]
         ys = [self.ys[i] for i in chosen]
-        return replace(self, xs=xs, ys=ys, units=self.units[chosen], edges=self.edges[chosen])
+        edges = self.edges[chosen]
+        beside = self.beside[chosen]
+        return replace(self, xs=xs, ys=ys, units=self.units[chosen], edges=edges, beside=beside)
 
     def counts(self, C: int) -> "StateCounts":
         """What they tell about lengths and changes of C states."""
-        return StateCounts.of(self.ys, C, self.edges)
+        return StateCounts.of(self.ys, C, self.edges, self.beside)
 
     def losses(self, problem: Problem, w: Floats) -> list[float]:
         """The loss of what these weights find in each."""
@@ -279,20 +283,27 @@ class StateCounts:
     squares: Floats
 
     @classmethod
-    def of(cls, ys: Sequence[Ints], C: int, edges: Bools | None = None) -> "StateCounts":
-        """Of stretches that begin and end where recordings do; ``edges``, (n, 2), if not all do."""
-        whole = np.ones((len(ys), 2), dtype=np.bool_) if edges is None else edges
+    def of(cls, ys: Sequence[Ints], C: int, edges: Bools, beside: Floats | Ints) -> "StateCounts":
+        """Of stretches, which begin and end where their recording does or not, ``edges`` (n, 2).
+
+        A segment that ends where labels do goes on to the middle of what has none ``beside`` it,
+        (n, 2), or becomes twice as long.
+        """
         first = np.zeros(C)
         last = np.zeros(C)
         changes = np.zeros((C, C))
         sums = np.zeros((3, C))
-        for y, (begins, stops) in zip(ys, whole.tolist(), strict=True):
+        for y, (begins, stops), unknown in zip(ys, edges.tolist(), beside, strict=True):
             starts, ends, states = segments_of(y)
+            lengths = (ends - starts).astype(np.float64)
+            before, after = np.minimum(unknown / 2, lengths[[0, -1]])
+            lengths[0] += before
+            lengths[-1] += after
             first[states[0]] += begins
             last[states[-1]] += stops
             np.add.at(changes, (states[:-1], states[1:]), 1)
             for k in range(3):
-                np.add.at(sums[k], states, np.log(ends - starts) ** k)
+                np.add.at(sums[k], states, np.log(lengths) ** k)
         return cls(first, last, changes, *sums)
 
     def weight(self, samples: float, lengths: float, price: float) -> Floats:

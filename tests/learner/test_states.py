@@ -21,6 +21,7 @@ from structsvm.learner.state_decoder import StateCounts, block_starts, in_blocks
 from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.constraint import Constraint
+from structsvm.partitions.losses import partition_loss
 from structsvm.problems import StateSequence
 from structsvm.status import Status
 from structsvm.testing import check_problem
@@ -127,17 +128,45 @@ def sequences(n, rng):
     return [np.where(y[:, None] == [0, 1], 0.0, -1.0) + rng.normal(size=(18, 2)) for y in ys], ys
 
 
+def counts_of(ys, C):
+    """Of whole recordings."""
+    return StateCounts.of(ys, C, np.ones((len(ys), 2), bool), np.zeros((len(ys), 2)))
+
+
+@pytest.mark.parametrize("gap", [(2, 2), (4, 0), (5, 5)])
+def test_segments_go_on_where_labels_end(gap):
+    """Lengths of labels were those of segments: worse than no change, where they vary little."""
+    rng = np.random.default_rng(0)
+    Xs = []
+    truths = []
+    ys = []
+    for _ in range(6):
+        lengths = rng.integers(13, 16, 5)
+        truth = np.repeat(["a", "b", "c", "a", "b"], lengths)
+        y = truth.astype(object)
+        for end in np.cumsum(lengths).tolist():
+            y[end - gap[0] : end + gap[1]] = None
+        y[: gap[1]] = None
+        Xs.append(rng.normal(size=(y.size, 3)) + 3.0 * (truth[:, None] == ["a", "b", "c"]))
+        truths.append(EquivalenceMatrix.from_labels(truth))
+        ys.append(PartialLabels(y.tolist()))
+    learner = StateSegmenter(["lda"]).fit(Xs, ys)
+    found = learner.predict_partitions(Xs)
+    losses = [partition_loss(M, N) for M, N in zip(truths, found, strict=True)]
+    assert np.mean(losses) < 3.0  # that of no change is 4
+
+
 def test_the_problem_keeps_its_contract(rng):
     xs, ys = sequences(2, rng)
     problem = StateSequence(
-        StateCounts.of(ys, 2).lengths(9), *np.ones((1, 2, 2), bool), *[np.ones(2, bool)] * 2
+        counts_of(ys, 2).lengths(9), *np.ones((1, 2, 2), bool), *[np.ones(2, bool)] * 2
     )
     check_problem(problem, [x[:7] for x in xs], [y[:7] for y in ys])
 
 
 def test_lengths_and_changes_are_learned_with_a_certificate(rng):
     xs, ys = sequences(12, rng)
-    lengths = StateCounts.of(ys, 2).lengths(18)
+    lengths = counts_of(ys, 2).lengths(18)
     anything = np.ones(2, dtype=bool)
     problem = StateSequence(lengths, ~np.eye(2, dtype=bool), anything, anything)
     learned = StructuredSVM(problem).fit(xs[:6], ys[:6])
@@ -194,7 +223,7 @@ test_settings_of_a_problem_that_are_none_are_refused = refused(
 
 
 def test_mean_and_spread_of_lengths_shrink_to_those_of_all_states():
-    counts = StateCounts.of([np.repeat([0, 1, 0], [4, 9, 4])], 3)
+    counts = counts_of([np.repeat([0, 1, 0], [4, 9, 4])], 3)
     scores = counts.lengths(20)
     assert scores.shape == (3, 21)
     assert scores.max() == pytest.approx(0.0)
