@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import cases
-from programs import python
+from programs import loaded, python
 from scipy.io import savemat
 
 from structsvm.data.columns import warn_about_columns
@@ -494,7 +494,7 @@ def run_line(message, folder):
     before = {*folder.iterdir()}
     line = message.partition("To convert it: ")[2].partition(". Name the files")[0]
     code = line.removeprefix('python -c "').removesuffix('"')
-    python("-c", code, cwd=folder)
+    loaded(code, cwd=folder)
     (made,) = {*folder.iterdir()} - before
     return made
 

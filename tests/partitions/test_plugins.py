@@ -256,14 +256,18 @@ class FewOfASet(FewItems):
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-@cases(FewItems(), FewItems(WithBoundaries), FewOfASet())
-def test_an_oracle_need_not_take_a_number_of_clusters(problem):
+@cases(
+    (FewItems(), None),
+    (FewItems(WithBoundaries), ["untrained", "diagonal"]),
+    (FewOfASet(), None),
+)
+def test_an_oracle_need_not_take_a_number_of_clusters(problem, candidates):
     """The conformance kit, the search among candidates and the evaluation ask for none."""
     rng = np.random.default_rng(0)
     ys = [np.repeat([0, 1], [2, 4]), np.repeat([0, 1, 2], [1, 2, 3]), np.repeat([0, 1], [3, 3])] * 3
     Xs = [4.0 * y[:, None] * [1.0, 0.0] + rng.standard_normal((6, 2)) for y in ys]
     check_problem(problem, Xs[:3], ys[:3])
-    search = MetricLearnerCV(problem, lams=[0.1], random_state=0).fit(Xs[:6], ys[:6])
+    search = MetricLearnerCV(problem, candidates, lams=[0.1], random_state=0).fit(Xs[:6], ys[:6])
     assert evaluate(search, Xs[6:], ys[6:]).scores["learned"]["loss"] < 1.0
     with pytest.raises(OracleError, match="does not take n_clusters"):
         search.predict(Xs, n_clusters=2)
