@@ -202,6 +202,20 @@ def test_one_column_is_the_presence_of_one_of_two_labels(rng, column, labels):
     assert np.allclose(decoder.predict_proba(one[6]).sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("are_named", [True, False])
+@pytest.mark.parametrize("share", [1.0, 1.3])
+def test_a_label_for_which_the_scores_leave_nothing_is_refused(scores, are_named, share):
+    train, _ = scores
+    labels = np.where(np.arange(NAMES.size) < 5, "climb", NAMES)
+    train = [share * p for p in train]
+    given = [pd.DataFrame(p, columns=STATES) for p in train] if are_named else train
+    decoder = ScoreDecoder(None if are_named else STATES)
+    with pytest.raises(DataError, match="the labels name climb, of which there are no scores"):
+        decoder.fit(given, [labels] * 6)
+    half = [p * 0.5 for p in given]
+    assert "climb" in decoder.fit(half, [labels] * 6).classes_
+
+
 def late_scores(rng, n, delays, noise=0.15):
     """Recordings of two states whose scores change so many samples after the labels do."""
     found = []
