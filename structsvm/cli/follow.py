@@ -137,6 +137,8 @@ def _is_number(text: str) -> bool:
 
 
 def _moment(text: str) -> Any:
+    if not text:
+        raise DataError("the time is missing")
     try:
         return float(text.replace(",", ".")) if is_number_text(text) else np.datetime64(text)
     except ValueError:

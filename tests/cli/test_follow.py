@@ -109,6 +109,27 @@ def test_lines_that_are_refused(follow, text, message):
     assert re.search(message, err), err
 
 
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("9,1,2", "a gap of 6 after the time 3"),
+        (",1,2", "line 6 of standard input: the time is missing"),
+        ("noon,1,2", "line 6 of standard input: 'noon' is no time"),
+        ("2,1,2", r"2\.0 is not after 3\.0"),
+        ("4,1", "line 6 .*2 numbers, and the names are 3"),
+    ],
+)
+def test_times_that_are_refused(run, model, tmp_path, monkeypatch, last, message):
+    learner = load(model)
+    learner.columns_ = {**getattr(learner, "columns_", {}), "time_column": "t"}
+    save(learner, tmp_path / "timed.structsvm")
+    text = "\n".join(["t,speed,other", *(f"{t},1,2" for t in range(4)), last])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, _, err = run(f"predict {tmp_path}/timed.structsvm --follow -")
+    assert code == 1
+    assert re.search(message, err), err
+
+
 def test_nothing_comes(follow):
     code, out, _ = follow("")
     assert (code, out.split()) == (0, ["place,seen,state,margin,is"])
