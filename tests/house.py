@@ -64,8 +64,12 @@ class Module:
     def room(self) -> str:
         return self.name.split(".")[1] if "." in self.name else "__init__"
 
-    def imports(self) -> Iterator[Import]:
+    @cached_property
+    def imports(self) -> list[Import]:
         """Absolute imports of this project, those of one name each."""
+        return list(self._imports())
+
+    def _imports(self) -> Iterator[Import]:
         blocks = [block for block in ast.walk(self.tree) if _runs_later(block)]
         later = {id(node) for node in chain.from_iterable(ast.walk(block) for block in blocks)}
         for node in ast.walk(self.tree):
@@ -141,7 +145,7 @@ class House:
         found: dict[str, set[str]] = {of(name): set() for name in self.modules}
         for module in self.modules.values():
             here = of(module.name)
-            for one in module.imports():
+            for one in module.imports:
                 if self.module_of(one.target) in self.modules:
                     found[here] |= {of(self.module_of(one.target))} - {here}
         return found
@@ -346,7 +350,7 @@ def counted(house: House) -> Iterator[tuple[str, object]]:
     once = house.once_used()
     share = sum(f.end_lineno - f.lineno + 1 for f in once) / total
     yield "private functions named in one place", f"{len(once)} ({share:.0%} of the lines)"
-    later = [i for i in chain.from_iterable(m.imports() for m in house.modules.values()) if i.later]
+    later = [i for i in chain.from_iterable(m.imports for m in house.modules.values()) if i.later]
     yield "imports inside functions or under TYPE_CHECKING", len(later)
     rooms = house.graph(house.room)
     yield "rooms / arrows between them", f"{len(rooms)} / {sum(map(len, rooms.values()))}"

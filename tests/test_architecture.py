@@ -65,7 +65,7 @@ def test_every_module_has_a_floor() -> None:
 def test_imports_point_downwards() -> None:
     wrong = []
     for module in the_house().modules.values():
-        for found in module.imports():
+        for found in module.imports:
             floor = FLOOR_OF.get(the_house().room(the_house().module_of(found.target)), -1)
             if floor > FLOOR_OF[module.room]:
                 wrong.append(f"{module.path}:{found.line}: {module.room} imports {found.target}")
