@@ -36,16 +36,11 @@ from structsvm.support.values import (
     shown,
 )
 
-NOT_BARRED = (0, -1)
-
 AT_ONCE = 4096
 """Samples after which sums are begun anew, so that they keep their digits, and paths looked at."""
 
-LARGEST_COUNT = 2**20
-"""Columns, and segments that may be running, for which there is memory."""
-
-COPIED, N_COPIES = 64, 16
-"""Samples after which a copy is kept, at least, and how many."""
+LARGEST_COUNT = 2**20  # columns, and segments that may be running, for which there is memory
+COPIED, N_COPIES = 64, 16  # samples after which a copy is kept, at least, and how many
 
 Segment = tuple[int, int]
 """Where a segment begins, and the number of its state; 0 where there are no states."""
@@ -75,7 +70,7 @@ class OnlineSearch:
     memory: int = 0  # samples that matter for what begins now, about
     n_given: int = 0
     first: int = 0  # the number of the first of the rows
-    barred: tuple[int, int] = NOT_BARRED
+    barred: tuple[int, int] = (0, -1)
     """No segment begins from the first of these samples to the last."""
     copies: deque["OnlineSearch"] = field(default_factory=lambda: deque(maxlen=N_COPIES))
     """What it was, from time to time."""

@@ -16,8 +16,8 @@ from structsvm.support.values import Bools, Floats, Ints
 Record = Any
 Records = NDArray[Any]
 
+# a segment, and the row of the one before it, or -1
 PATHS = np.dtype([("start", "i8"), ("state", "i8"), ("before", "i8")])
-"""A segment, and the row of the one before it, or -1."""
 
 RUNNING = np.dtype([("value", "f8"), ("start", "i8"), ("row", "i8")])
 """A segment that may be running, and its row: the best score of all before it and of its samples so

@@ -21,9 +21,7 @@ from structsvm.oracles._segments.running import (
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.values import Floats, Ints
 
-MOST_COMPARED = 4096
-"""Lengths up to which each difference of lengths has its own bound: so many squared per state."""
-
+MOST_COMPARED = 4096  # lengths whose differences have bounds of their own: squared for each state
 OLDER, NEWER = 0, 1
 
 

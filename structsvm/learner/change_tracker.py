@@ -10,11 +10,8 @@ from structsvm.oracles._segments.online import OnlineSearch, Segment
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.values import Floats
 
-PIECE = 64
-"""Samples at most after which changes are looked at."""
-
-EVERY = 8
-"""Samples after which all changes are looked at, and not only where the last one is another."""
+PIECE = 64  # samples at most after which changes are looked at
+EVERY = 8  # samples after which all are, and not only where the last one is another
 
 
 @dataclass(frozen=True)

@@ -194,8 +194,7 @@ class Stream:
 
 def _refuse_whole(learner: Fitted) -> None:
     """Refuse features or a scale that depend on the whole recording."""
-    inputs = learner.inputs_
-    if max(inputs.reach) < inf:
+    if max(learner.inputs_.reach) < inf:
         return
     raise SettingsError(
         f"{type(learner).__name__} sees features that depend on the whole recording, which has not "
