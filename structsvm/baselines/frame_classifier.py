@@ -98,12 +98,15 @@ class FrameClassifier(FrameLearner):
         if prices.size == 0 or not (prices >= 0).all():
             raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
         check_smoothing(self.smoothing)
-        states, stretches, sequences = read_named(Xs, ys, type(self).__name__)
+        owner = type(self).__name__
+        # Where labels leave out all changes, the price that merges most has the least loss.
+        states, stretches, codes = read_named(Xs, ys, owner, bridges=True)
+        sequences = [part.of(codes) for part in stretches]
         features = self.features or context_of(self.estimator, sequences)
         recipe = FrameRecipe(self, features, self.standardize)
         held_out, fold, self.models_ = recipe.learn(Xs, states, groups)
         self.classes_ = states.classes
-        return Scored(held_out, stretches, fold, states.codes, units_of(groups, len(Xs))[1])
+        return Scored(held_out, stretches, fold, codes, units_of(groups, len(Xs))[1])
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
         prices = sorted({*map(float, CHANGE_PRICES if self.prices is None else self.prices)})

@@ -28,7 +28,7 @@ from structsvm.learner.stages import FrameScores, Stage
 from structsvm.learner.training_set import TrainingSet, learn_in_memory
 from structsvm.oracles._segments.every_price import path_losses
 from structsvm.oracles.semi_markov import best_states, losses_with, state_margins
-from structsvm.oracles.state_score import StateScore
+from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
 from structsvm.partitions.model import Found, Model
@@ -251,14 +251,34 @@ def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
 
 
 def read_named(
-    arrays: list[Floats], ys: Any, owner: str
+    arrays: list[Floats], ys: Any, owner: str, *, bridges: bool = False
 ) -> tuple[States, list[Stretch], list[Ints]]:
-    """The states of recordings, the stretches with names, and the numbers of the states there."""
+    """The states of recordings, the stretches with names, and the states of all samples there.
+
+    Where it ``bridges`` short gaps between names, stretches go on through them.
+    """
     states = States.read(ys, arrays, owner)
-    stretches = stretches_to_tune_on(
-        [begins_of(code, code == UNKNOWN) for code in states.codes], owner
-    )
-    return states, stretches, [part.of(states.codes) for part in stretches]
+    codes = list(map(bridged, states.codes)) if bridges else states.codes
+    begins = [begins_of(code, code == UNKNOWN) for code in codes]
+    return states, stretches_to_tune_on(begins, owner), codes
+
+
+def bridged(code: Ints) -> Ints:
+    """States with a change in the middle of gaps that are shorter than the labels on both sides.
+
+    These are of two states, so that there is a change, and hardly another segment.
+    """
+    starts, ends, states = segments_of(code)
+    lengths = ends - starts
+    gap = lengths[1:-1]
+    is_short = (gap < lengths[:-2]) & (gap < lengths[2:])
+    is_change = (states[1:-1] == UNKNOWN) & (states[:-2] != states[2:])
+    filled = code.copy()
+    for k in (np.flatnonzero(is_short & is_change) + 1).tolist():
+        middle = (starts[k] + ends[k]) // 2
+        filled[starts[k] : middle] = states[k - 1]
+        filled[middle : ends[k]] = states[k + 1]
+    return filled
 
 
 class StatePath(Model):

@@ -44,7 +44,8 @@ class ScoreLearner(FrameLearner):
         return super()._scored_in(data)
 
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
-        states, stretches, sequences = read_named(Xs, ys, type(self).__name__)
+        states, stretches, codes = read_named(Xs, ys, type(self).__name__)
+        sequences = [part.of(codes) for part in stretches]
         self.models_ = []  # the scores are given
         self.given_ = GivenScores.of(Xs, states, self._columns, is_asked=self.classes is not None)
         self.classes_ = self.given_.classes

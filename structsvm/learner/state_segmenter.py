@@ -132,7 +132,8 @@ class StateSegmenter(StateDecoder):
         return "the segmenter of states"
 
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
-        states, stretches, sequences = read_named(Xs, ys, type(self).__name__)
+        states, stretches, codes = read_named(Xs, ys, type(self).__name__)
+        sequences = [part.of(codes) for part in stretches]
         self._prescribe(states.classes, stretches, sequences)
         units = units_of(groups, len(Xs))[1]
         few = np.unique(units).size < FEW
