@@ -40,10 +40,11 @@ def test_random_programs_have_the_bounds_and_the_optimum_of_the_explicit_ones():
     [
         *((seed, "optimal") for seed in (470, 867, 1064, 1151, 1355, 1393, 1746, 1789, 1814, 1878)),
         *((seed, "infeasible") for seed in (1186, 1234, 1266)),
+        (97, "optimal"),
     ],
 )
 def test_programs_that_are_hard_in_some_units(seed, word):
-    """Boxes far wider than other constraints, points that break constraints, and empty boxes."""
+    """Wide and empty boxes, points that break constraints, and what planes alone bound."""
     _, ends = outcomes(seed)
     assert {found for found, _ in ends} == {word}
 
