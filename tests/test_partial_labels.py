@@ -394,6 +394,21 @@ def test_too_few_clusters_for_long_labels_are_found_and_named():
     assert work[20_000] < 15 * work[2_000]
 
 
+@pytest.mark.parametrize("every", [5, 6, 8])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_samples_here_and_there_ask_for_as_few_changes_as_agree(every, seed):
+    """They forbid no change, so that the smallest prices agreed with them: all samples apart."""
+    rng = np.random.default_rng(seed)
+    lengths = [rng.integers(10, 20, 5) for _ in range(6)]
+    truths = [np.repeat([0, 1, 2, 0, 1], some) for some in lengths]
+    Xs = [rng.normal(size=(y.size, 2)) + 3.0 * np.eye(3)[y, :2] for y in truths]
+    ys = [PartialLabels(np.where(np.arange(y.size) % every, -1, y).tolist()) for y in truths]
+    found = MetricLearner().fit(Xs, ys).predict_partitions(Xs)
+    partitions = [EquivalenceMatrix.from_breakpoints(np.cumsum(some)) for some in lengths]
+    losses = [partition_loss(M, N) for M, N in zip(partitions, found, strict=True)]
+    assert np.mean(losses) < 5.0  # that of all samples apart is 70
+
+
 @pytest.mark.parametrize(
     ("ends", "expected"),
     [

@@ -56,6 +56,7 @@ def try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
             inputs, train = cross_fitted(fit, fold.folded, fold.train)
             seen = inputs(fold.test.instances), inputs.states
             train = train.parts  # features see what has no labels, and metrics do not
+            _refuse_no_stretch(train)
     except (DataError, LearningError) as error:
         if any(c.name == "untrained" for c in asked):  # which the others have to beat
             error.add_note(f"in fold {fold.number}")
@@ -80,6 +81,16 @@ def try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
             continue
         trials.append(fold.trial_of(metric, seen, time.perf_counter() - start))
     return trials
+
+
+def _refuse_no_stretch(parts: TrainingSet) -> None:
+    words = parts.problem.traits.words
+    if not len(parts):
+        raise DataError(
+            f"methods are compared on {words.item}s next to each other that have labels, and there "
+            f"are none to learn from: label some {words.whole}s without gaps, or fit a "
+            "MetricLearner, which completes labels"
+        )
 
 
 def _try_path(

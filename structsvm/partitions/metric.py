@@ -199,14 +199,18 @@ class Calibration:
     @property
     def best(self) -> int:
         """Index of the middle of the penalties of smallest smoothed loss (or criterion)."""
+        return int(self.tied[self.tied.size // 2])
+
+    @property
+    def tied(self) -> Ints:
+        """Indices of the penalties of smallest smoothed loss (or criterion), in their order."""
         if self.penalties.size == 1:
-            return 0
+            return np.zeros(1, dtype=np.int64)
         window = 2 * self.smoothing + 1
         curve = self.losses if self.criterion is None else self.criterion
         padded = np.pad(curve, self.smoothing, mode="edge")
         smoothed = np.convolve(padded, np.full(window, 1.0 / window), mode="valid")
-        tied = np.flatnonzero(smoothed <= smoothed.min() + 1e-9)
-        return int(tied[tied.size // 2])
+        return np.flatnonzero(smoothed <= smoothed.min() + 1e-9)
 
     @property
     def penalty(self) -> float:

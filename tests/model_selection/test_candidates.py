@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 from recording_cases import MEANS, NAMES
 
-from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner, MetricLearnerCV
+from structsvm import (
+    ChangePoint,
+    EquivalenceMatrix,
+    MetricLearner,
+    MetricLearnerCV,
+    PartialLabels,
+)
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.baselines.blind import EqualSegments
-from structsvm.errors import DataWarning, LearningError, SettingsError
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.learner import Menu, Method, TrainingSet
 from structsvm.learner.preparing import encode
@@ -245,3 +251,13 @@ def test_where_the_first_names_states_the_choice_does_and_is_not_blind(named, bl
         assert found.best.name == "b"
     else:
         assert found.best.name == "a"
+
+
+@pytest.mark.parametrize("every", [2, 3])
+def test_labels_without_neighbours_are_refused_where_methods_are_compared(every):
+    y = np.repeat([0, 1, 0], 12)
+    rng = np.random.default_rng(0)
+    Xs = [rng.normal(size=(36, 2)) + 3.0 * y[:, None] for _ in range(4)]
+    ys = [PartialLabels(np.where(np.arange(36) % every, -1, y).tolist())] * 4
+    with pytest.raises(DataError, match="compared on samples next to each other that have labels"):
+        MetricLearnerCV().fit(Xs, ys)
