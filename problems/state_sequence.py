@@ -167,7 +167,9 @@ class StateSequence(Problem):
         C = self.n_states
         # What is forbidden stays so where scores weigh nothing.
         samples = w[0] * x if w[0] != 0 else np.where(np.isneginf(x), -np.inf, 0.0)
-        (first, last, change) = (w[3 : 3 + C], w[3 + C : 3 + 2 * C], w[3 + 2 * C :])
+        first = w[3 : 3 + C]
+        last = w[3 + C : 3 + 2 * C]
+        change = w[3 + 2 * C :]
         possible = np.isfinite(self.lengths)
         return StateScore(
             samples,

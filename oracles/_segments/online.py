@@ -166,7 +166,8 @@ class OnlineSearch:
             room = 1 << (2 * n + len(samples)).bit_length()
             rows = np.empty((room, self.rows.shape[1]))
             rows[:n] = needed
-            self.rows, self.first = rows, self.n_given - n
+            self.rows = rows
+            self.first = self.n_given - n
         self.rows[n : n + len(samples)] = samples
         self.n_given += len(samples)
 

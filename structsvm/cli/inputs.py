@@ -53,7 +53,9 @@ class Reading:
         return self._read(layered=True)
 
     def _read(self, layered: bool) -> dict[str, InputData]:
-        request, terminal, problem = self.request, self.terminal, self.problem
+        request = self.request
+        terminal = self.terminal
+        problem = self.problem
         self._refuse_unused()
         if takes_images(problem):
             images, read = self._images()
@@ -107,7 +109,8 @@ class Reading:
         return {name: value for name, value in self._told.items() if name in OF_LABELS}
 
     def _options(self) -> FileOptions:
-        typed_here, labels = self.request.files, self.request.labels
+        typed_here = self.request.files
+        labels = self.request.labels
         lost = getattr(self.learner, "lost_", ())
         known = getattr(self.learner, "feature_names_in_", ())
         features = [name for name in known if name not in lost]
@@ -125,7 +128,8 @@ class Reading:
         self, options: FileOptions, are_labels_looked_at: bool
     ) -> tuple[list[Recording], list[str]]:
         """The recordings for which there is time, and their files if these are not all."""
-        request, terminal = self.request, self.terminal
+        request = self.request
+        terminal = self.terminal
         files, skipped = find_recordings(request.paths, labels=request.labels)
         if skipped:
             terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")

@@ -58,7 +58,8 @@ def run_label(args: Namespace, terminal: Terminal) -> int:
 def recordings_of(request: Request, terminal: Terminal) -> Sequence[Recording]:
     """The recordings as they are, whatever labels they have."""
     as_they_are = replace(request, labels=None, files={**request.files, "window": 1})
-    problem, learner = typed_problem(request), learner_of(request)  # as before a prediction
+    problem = typed_problem(request)  # as before a prediction
+    learner = learner_of(request)
     return Reading(as_they_are, terminal, problem, learner, need_labels=False).whole().items
 
 

@@ -119,7 +119,8 @@ def _arrivals(
 def _boosted(fitted: Any) -> tuple[Any, ...]:
     trees = [tree.nodes for tree in chain.from_iterable(fitted._predictors)]
     n_scores = fitted.n_trees_per_iteration_
-    flat, first, offset = np.concatenate(trees), *_places([len(tree) for tree in trees])
+    flat = np.concatenate(trees)
+    first, offset = _places([len(tree) for tree in trees])
     if flat["is_categorical"].any():
         raise ValueError("it has categorical features")
     value = np.zeros((len(flat), n_scores))

@@ -40,7 +40,7 @@ from structsvm.status import History, HistoryEntry, Solution, Status, SupportLab
 from structsvm.support.archive import Archive
 from structsvm.support.codec import Codec, Unstorable, Unstored
 
-MODEL = Archive("model", 6, ModelFileError)
+MODEL = Archive("model", 7, ModelFileError)
 WRONG = (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError)
 """What content that no learner has ends in."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy")

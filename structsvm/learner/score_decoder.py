@@ -179,5 +179,6 @@ def sure_median(values: Ints) -> int:
     if k < 1:
         return 0
     ordered = np.sort(values)
-    low, high = int(ordered[k - 1]), int(ordered[n - k])
+    low = int(ordered[k - 1])
+    high = int(ordered[n - k])
     return min(max(0, low), high)

@@ -120,11 +120,10 @@ class Stream:
         """Forget the samples that no later ones need."""
         needed = (self._changes.search.n_given - self._before) // self._step * self._step
         gone = needed - self._first
-        if gone >= len(self._rows):
-            self._rows, self._first = self._no_rows, needed
-        elif gone > 0:
-            rows = self._rows[gone:].copy()
-            self._rows, self._first = rows, needed
+        if gone <= 0:
+            return
+        self._rows = self._rows[gone:].copy() if gone < len(self._rows) else self._no_rows
+        self._first = needed
 
     @uninterrupted
     def end(self) -> list[Change]:

@@ -217,11 +217,11 @@ class TestBadFiles:
 
     def test_model_files_that_lack_arrays_are_refused(self, model):
         rewrite(model, **{"0": None})
-        assert "no model of format 6" in complaint(model)
+        assert "no model of format 7" in complaint(model)
         rewrite(model, header=None)
         assert "not a structsvm model" in complaint(model)
 
-    @cases((7, "update structsvm-partitioning"), (1, "learn again with this"))
+    @cases((8, "update structsvm-partitioning"), (6, "learn again with this"))
     def test_model_files_of_other_formats_are_refused(self, model, version, way):
         rewrite(model, header=header_with(model, version=version))
         message = complaint(model)
@@ -238,7 +238,7 @@ class TestBadFiles:
         (
             "problem_",
             {"is": "problem change-point", "of": {"spam": 1}, "as": 99},
-            "no model of format 6",
+            "no model of format 7",
         ),
         ("regularizer", {"is": "Popen", "of": {"args": "ls"}}, "KeyError"),
         ("regularizer", {"is": "sklearn os.system", "of": {}}, "KeyError"),
