@@ -75,11 +75,12 @@ def losses(name: str, folder: Path, seed: int) -> dict[str, Any]:
     """The loss of each metric in each scale, and of what is chosen, with its name."""
     (learn, (X, y)) = draw(name, folder, seed)
     truth = EquivalenceMatrix.from_labels(y)
+    problem = Clustering(random_state=seed)
     learners: dict[str, Any] = {
-        f"{metric}, {scale}": MetricLearner(Clustering(), metric=metric, standardize=kind)
+        f"{metric}, {scale}": MetricLearner(problem, metric=metric, standardize=kind)
         for metric, (scale, kind) in product(("untrained", "rca"), SCALES.items())
     }
-    search = MetricLearnerCV(Clustering(), split="clusters", random_state=seed)
+    search = MetricLearnerCV(problem, split="clusters", random_state=seed)
     found: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)
