@@ -1,18 +1,12 @@
-"""What is chosen where few groups are independent: five recordings, or half of a table's classes.
+"""What is chosen where few groups are independent: five recordings.
 
-*Recordings*: five draws of five or ten recordings of the ten people of har_spsw.py, from which
+Five draws of five or ten recordings of the ten people of har_spsw.py, from which
 MetricLearnerCV chooses by itself; the 50 recordings of the five others are segmented, the number of
 segments unknown and known. Of the other sets, five recordings of the training part of each of the
 folds of nested_cv.py. *Best* is the choice of all candidates, *learned* that of the learned
 metrics; the untrained metric and RCA are tuned on the same recordings.
 
-*Tables*: half of the classes, four at least, have labels, with up to 60 rows of each;
-MetricLearnerCV(split="clusters") chooses, and the rows of the other classes are clustered, their
-number given. ``--data`` is a folder of CSV files, the class in the last column; those of UCI that
-do not come with the library were taken from github.com/renatopp/arff-datasets.
-
-    python -m experiments.studies.few_groups --tables --seconds 170
-    python -m experiments.studies.few_groups --sets --tables zoo --data FOLDER
+    python -m experiments.studies.few_groups --seconds 170
 """
 
 from __future__ import annotations
@@ -21,7 +15,6 @@ import argparse
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,11 +22,10 @@ from numpy.typing import NDArray
 
 from experiments._cache import Pieces, seconds_option
 from experiments._report import SHARED, Row, publish
-from experiments._tables import read
 from experiments.studies._chosen import learned_metric
 from experiments.studies.har_spsw import split
 from experiments.studies.nested_rivals import CHANGES, NAMES, Nested
-from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
+from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import arrays_and_labels
@@ -50,14 +42,12 @@ SETS = (
     "mocap6 5",
     "tep 5",
 )
-TABLES = ("digits", "letter", "vowel", "segment", "zoo", "ecoli", "glass", "soybean")
 RIVALS = ("untrained", "rca")
 METHODS = (*RIVALS, "learned", "best")
-RECORDINGS_DRAWN, CLASSES_DRAWN = 5, 8
-FEWEST_LABELLED, MOST_ROWS = 4, 60
+DRAWS = 5
 
 Draw = tuple[list[Any], list[Any], list[str] | None, list[Any], list[Any]]
-"""Samples, labels and groups to learn from, and samples and labels to partition."""
+"""Samples, labels and groups to learn from, and samples and labels to segment."""
 
 
 def recordings(asked: str, seed: int) -> Draw:
@@ -84,42 +74,23 @@ def recordings(asked: str, seed: int) -> Draw:
     return *own, None, at(nested.Xs, test_fold), at(nested.ys, test_fold)
 
 
-def classes(name: str, folder: Path, seed: int) -> Draw:
-    """The rows of some classes of a table, and those of the others."""
-    table = read(name, folder)
-    X = np.asarray(table.X)
-    y = np.unique(table.y, return_inverse=True)[1]
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(int(y.max()) + 1)
-    rows = [rng.permutation(np.flatnonzero(y == c))[:MOST_ROWS] for c in order]
-    half = max(FEWEST_LABELLED, len(order) // 2)
-    known = np.concatenate(rows[:half])
-    new = np.concatenate(rows[half:])
-    return [X[known]], [y[known]], None, [X[new]], [y[new]]
-
-
 def of_recordings(asked: str, seed: int) -> dict[str, Any]:
     """The choice on some recordings, and its losses on others."""
-    return chosen(ChangePoint(), recordings(asked, seed), None)
+    return chosen(recordings(asked, seed))
 
 
-def of_classes(name: str, folder: Path, seed: int) -> dict[str, Any]:
-    """The choice on the rows of some classes, and its losses on those of others."""
-    return chosen(Clustering(), classes(name, folder, seed), "clusters")
-
-
-def chosen(problem: Any, draw: Draw, asked: str | None) -> dict[str, Any]:
+def chosen(draw: Draw) -> dict[str, Any]:
     """What is chosen, and mean losses for each way to tell the number of parts, by method."""
     Xs, ys, groups, new, labels = draw
-    search = MetricLearnerCV(problem, split=asked, random_state=0)
+    search = MetricLearnerCV(random_state=0)
     search.fit(Xs, ys, groups=groups)
     best = search.best_estimator_
     (learned, called) = learned_metric(search, Xs, ys, groups)
-    plain = MetricLearner(problem, metric="diagonal").fit(Xs, ys, baselines=["rca"])
+    plain = MetricLearner(metric="diagonal").fit(Xs, ys, baselines=["rca"])
     truths = encode(plain, new, labels)
     numbers = [M.n_clusters for M in truths]
     losses: dict[str, list[float]] = {}
-    for counts in [numbers] if asked else [None, numbers]:
+    for counts in (None, numbers):
         found = {m: decode_with(plain, plain.baselines_[m].metric_, new, counts) for m in RIVALS}
         found["learned"] = learned.predict_partitions(new, counts)
         found["best"] = best.predict_partitions(new, counts)
@@ -145,31 +116,23 @@ def row(what: str, found: Sequence[dict[str, Any]]) -> Row:
     }
 
 
-def main(sets: Sequence[str], tables: Sequence[str], folder: Path, seconds: float) -> None:
-    """Compute what is missing, and publish both tables."""
+def main(sets: Sequence[str], seconds: float) -> None:
+    """Compute what is missing, and publish it."""
     for category in (DataWarning, VerdictWarning):
         warnings.simplefilter("ignore", category)
     pieces = Pieces("few_groups", seconds)
-    found: dict[str, list[tuple[str, list[Any]]]] = {"few_groups": [], "few_groups_tables": []}
+    rows = []
     for asked in sets:
-        jobs = [partial(of_recordings, asked, seed) for seed in range(RECORDINGS_DRAWN)]
+        jobs = [partial(of_recordings, asked, seed) for seed in range(DRAWS)]
         each = [pieces.get(f"{asked} {seed}", job) for seed, job in enumerate(jobs)]
-        found["few_groups"].append((asked, each))
-    for name in tables:
-        jobs = [partial(of_classes, name, folder, seed) for seed in range(CLASSES_DRAWN)]
-        each = [pieces.get(f"{name} {seed}", job) for seed, job in enumerate(jobs)]
-        found["few_groups_tables"].append((name, each))
+        rows.append((asked, each))
     pieces.finish()
-    for title, results in found.items():
-        if results:
-            publish(title, [row(what, each) for what, each in results])
+    publish("few_groups", [row(asked, each) for asked, each in rows])
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED / "tables")
     parser.add_argument("--sets", nargs="*", default=SETS)
-    parser.add_argument("--tables", nargs="*", default=TABLES)
     seconds_option(parser)
     options = parser.parse_args()
-    main(options.sets, options.tables, options.data, options.seconds)
+    main(options.sets, options.seconds)
