@@ -46,11 +46,7 @@ FEWEST_ROWS = 5
 """Of a class that takes part."""
 FEWEST_LABELLED = 4
 """Classes that have to be known to choose for new ones."""
-TABLES = (
-    *SIZES,
-    *("ecoli", "segment", "zoo", "glass", "vowel"),
-    *("dermatology", "optdigits", "pendigits", "soybean"),
-)
+TABLES = (*SIZES, "ecoli", "segment", "zoo", "glass", "vowel")
 SEEDS = tuple(range(200, 210))
 SCALES = {"own": "recording", "of training": "training", "wider": "wider"}
 BEFORE = ("untrained, own", "rca, of training")
