@@ -16,9 +16,8 @@ from sklearn.cluster import kmeans_plusplus
 
 from structsvm.errors import OracleError
 from structsvm.oracles._starts import GroupedObjective, numbered
-from structsvm.partitions.constraint import Constraint
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.values import Floats, Ints
+from structsvm.partitions import Constraint
+from structsvm.support import Floats, Ints, compiled, inner
 
 
 class Chunks(NamedTuple):

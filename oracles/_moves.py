@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structsvm.oracles._starts import Clusters, GroupedObjective, clusters_of, numbered
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, compiled, inner
 
 MOST_WORK = 4e9
 """Products after which no further sweep begins: reached when clusters cost nothing and there are

@@ -9,10 +9,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import without_warnings
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import pieces
-from structsvm.support.values import Floats, Ints
+from structsvm.partitions import TraceObjective
+from structsvm.support import Floats, Ints, compiled, inner, pieces
 
 MOST_LEAVES = 8_000  # Ward's tree stands on single samples up to here
 SUMMARY = 1_000  # beyond, it stands on this many clusters of a coarse K-means

@@ -18,13 +18,16 @@ import numpy as np
 from structsvm.errors import OracleError, PluginError
 from structsvm.oracles._segments.best_path import best_path, rounding_of
 from structsvm.oracles._segments.boundaries import Allowed, Boundaries
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Oracle
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    EquivalenceMatrix,
+    Oracle,
+    TraceObjective,
+)
 from structsvm.status import Quality
-from structsvm.support.contract import asked
-from structsvm.support.values import Bools, Ints, read_only, refuse_below, refuse_unless, shown
+from structsvm.support import Bools, Ints, asked, read_only, refuse_below, refuse_unless, shown
 
 Rule = Callable[[Any, Any, int], Any]
 

@@ -16,13 +16,17 @@ from structsvm.oracles._chunks import Chunks, placed, sweep_chunks, wished_clust
 from structsvm.oracles._moves import improve
 from structsvm.oracles._starts import GroupedObjective, across, kmeans, numbered, ward, with_exactly
 from structsvm.oracles.spectral import SpectralOracle
-from structsvm.parallel.single import single_threaded
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Oracle
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.parallel import single_threaded
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    EquivalenceMatrix,
+    Oracle,
+    TraceObjective,
+)
 from structsvm.status import Quality
-from structsvm.support.values import Ints, refuse_below
+from structsvm.support import Ints, refuse_below
 
 WARD_BESIDE_KMEANS = 2_000
 """With K known, samples up to which Ward's tree (O(T^2)) is tried as well as K-means."""

@@ -17,8 +17,8 @@ import numpy as np
 
 from structsvm.graphs.similarity import Similarity, Weights
 from structsvm.oracles.normalized_cut import DEFLATION, CutOperator, scaled
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.values import Floats
+from structsvm.partitions import EquivalenceMatrix
+from structsvm.support import Floats
 
 
 @dataclass(frozen=True, eq=False)

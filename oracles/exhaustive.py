@@ -6,12 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Oracle
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    EquivalenceMatrix,
+    Oracle,
+    TraceObjective,
+)
 from structsvm.status import Quality
-from structsvm.support.values import Floats, is_whole
+from structsvm.support import Floats, is_whole
 
 Labels = NDArray[np.int8]
 MOST_ENUMERATED = {False: 11, True: 18}

@@ -20,10 +20,8 @@ from structsvm.graphs.similarity import Weights
 from structsvm.oracles._starts import lloyd, numbered, with_exactly
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.spectral import fix_signs, top_eigenpairs
-from structsvm.partitions.constraint import Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.values import Floats, Ints
+from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
+from structsvm.support import Floats, Ints
 
 MOST_CLUSTERS = 20  # where counting clusters ends
 LANCZOS_TOLERANCE = 1e-6  # of Lanczos

@@ -17,8 +17,9 @@ from structsvm.oracles._segments.states import (
     search_together,
 )
 from structsvm.oracles.state_score import StateScore, segments_of
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint, checked_places
-from structsvm.support.values import Bools, Floats, Ints, is_whole, read_only, shown
+from structsvm.partitions import UNCONSTRAINED, Constraint
+from structsvm.partitions.constraint import checked_places
+from structsvm.support import Bools, Floats, Ints, is_whole, read_only, shown
 
 LONG = 4
 """Times the lengths that are told apart from which on comparing them takes less than it spares."""

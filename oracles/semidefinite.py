@@ -22,12 +22,10 @@ from structsvm.errors import OracleError, without_warnings
 from structsvm.masters.cvxpy import solve_by
 from structsvm.oracles._starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
-from structsvm.parallel.single import single_threaded
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.oracle import Argmax, Oracle
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.parallel import single_threaded
+from structsvm.partitions import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
 from structsvm.status import Quality
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 TIGHT = 1e-7
 """Gap, relative to the scale of the objective, at which the bound proves a partition optimal."""

@@ -19,13 +19,16 @@ from structsvm.oracles._segments.every_segment import best_of_every_length
 from structsvm.oracles._segments.one_call import segment, segment_each
 from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.table import NO_TRUTH, SCORE_OVERHEAD, truth_of
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Oracle
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    EquivalenceMatrix,
+    Oracle,
+    TraceObjective,
+)
 from structsvm.status import Quality
-from structsvm.support.contract import overrides
-from structsvm.support.values import Floats, Ints, Stack, is_whole, read_only
+from structsvm.support import Floats, Ints, Stack, is_whole, overrides, read_only
 
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""

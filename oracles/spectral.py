@@ -17,13 +17,17 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from structsvm.errors import OracleError
-from structsvm.parallel.single import single_threaded
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Oracle
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.parallel import single_threaded
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    EquivalenceMatrix,
+    Oracle,
+    TraceObjective,
+)
 from structsvm.status import Quality
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 LARGEST_FACTOR = 2**27  # numbers in the largest relaxed factor (T, K) that is ever formed: 1 GB
 

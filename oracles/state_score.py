@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.missing import LARGEST_VALUE
+from structsvm.data import LARGEST_VALUE
 from structsvm.errors import OracleError
-from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import runs_of
 from structsvm.partitions.trace_objective import faults_of_truth
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.values import Floats, Ints, is_number, is_whole, read_only, shown
+from structsvm.support import Floats, Ints, compiled, inner, is_number, is_whole, read_only, shown
 
 NEVER_LATE = read_only(np.zeros((0, 0), dtype=np.int64))  # where no scores are late
 

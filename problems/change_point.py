@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.checks import MISSING
-from structsvm.data.instance import Instance
-from structsvm.data.labels import check_vector, label_values, refuse_missing
-from structsvm.data.reading import read_arrays
+from structsvm.data import (
+    MISSING,
+    Instance,
+    check_vector,
+    label_values,
+    read_arrays,
+    refuse_missing,
+)
 from structsvm.errors import DataError, SettingsError, parameter
-from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
-from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.traits import Traits, refuse_kappa
-from structsvm.support.contract import hook, overrides
-from structsvm.support.values import is_whole, refuse_below, refuse_unlisted
+from structsvm.partitions import EquivalenceMatrix, Oracle, PartitionProblem, Traits
+from structsvm.partitions.equivalence import runs_of
+from structsvm.partitions.traits import refuse_kappa
+from structsvm.support import hook, is_whole, overrides, refuse_below, refuse_unlisted
 
 SEGMENTS = Traits(
     contiguous=True,
@@ -55,7 +57,7 @@ class SegmentProblem(PartitionProblem):
 
     @hook
     def decoder(self, instance: Instance) -> Oracle:
-        from structsvm.oracles.allowed_segments import AllowedSegmentsOracle  # loads numba
+        from structsvm.oracles import AllowedSegmentsOracle  # loads numba
 
         return AllowedSegmentsOracle(self.allows)
 
@@ -181,7 +183,8 @@ class ChangePoint(SegmentProblem):
             return _free_search()
         if overrides(type(self), "allows", ChangePoint):
             return super().decoder(instance)
-        from structsvm.oracles.allowed_segments import AllowedSegmentsOracle, Lengths
+        from structsvm.oracles import AllowedSegmentsOracle  # loads numba
+        from structsvm.oracles.allowed_segments import Lengths
 
         return AllowedSegmentsOracle(Lengths(self.min_length, self.max_length))
 
@@ -201,6 +204,6 @@ class ChangePoint(SegmentProblem):
 @cache
 def _free_search() -> Oracle:
     """The oracle of all segmentations, the same for every recording."""
-    from structsvm.oracles.sequential import SequentialOracle  # loads numba
+    from structsvm.oracles import SequentialOracle  # loads numba
 
     return SequentialOracle()

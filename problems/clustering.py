@@ -7,29 +7,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.instance import Instance, map_arrays
-from structsvm.data.labels import label_values, refuse_missing
-from structsvm.data.words import TABLES
+from structsvm.data import TABLES, Instance, label_values, map_arrays, refuse_missing
 from structsvm.errors import DataError
+from structsvm.oracles import ClusteringOracle, SemidefiniteOracle, SpectralOracle
 from structsvm.oracles._starts import ward_levels
-from structsvm.oracles.clustering import ClusteringOracle
-from structsvm.oracles.semidefinite import SemidefiniteOracle
-from structsvm.oracles.spectral import CompressedData, CompressedProjector, SpectralOracle, compress
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import adjusted_rand_index, partition_loss
-from structsvm.partitions.metric import Calibration, in_metric, penalties_for
-from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.training_instance import (
+from structsvm.oracles.spectral import CompressedData, CompressedProjector, compress
+from structsvm.partitions import (
+    EquivalenceMatrix,
     Examples,
     LabelledInstance,
-    Scoring,
+    Oracle,
+    PartitionProblem,
     SearchedInstance,
+    Traits,
+    adjusted_rand_index,
+    partition_loss,
 )
-from structsvm.partitions.traits import Traits, refuse_kappa
+from structsvm.partitions.metric import Calibration, in_metric, penalties_for
+from structsvm.partitions.training_instance import Scoring
+from structsvm.partitions.traits import refuse_kappa
 from structsvm.problem import Separation
 from structsvm.status import Quality
-from structsvm.support.values import Floats, refuse_bad_seed, refuse_below, refuse_unlisted
+from structsvm.support import Floats, refuse_bad_seed, refuse_below, refuse_unlisted
 
 ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
 FEW_CLUSTERS = 3

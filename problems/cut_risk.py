@@ -10,7 +10,7 @@ from structsvm.oracles.normalized_cut import Embedding
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer
 from structsvm.status import Quality
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 from structsvm.weights import Nonnegative, WeightSpace, metric_factor
 
 

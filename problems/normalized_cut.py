@@ -7,9 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.checks import checked_names
-from structsvm.data.instance import Instance
-from structsvm.data.words import GRAPHS
+from structsvm.data import GRAPHS, Instance, checked_names
 from structsvm.errors import (
     Code,
     DataError,
@@ -20,34 +18,31 @@ from structsvm.errors import (
     parameter,
     warn,
 )
-from structsvm.graphs.graph import FeatureGraph
-from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.labelled_nodes import (
-    NodeLabels,
-    jaccard_distance,
-    node_labels,
-    region_rand,
-    teaching,
-)
-from structsvm.graphs.readers import as_graph, graphs_as_list
+from structsvm.graphs import FeatureGraph, GraphOfImage, NodeLabels, as_graph, node_labels
+from structsvm.graphs.labelled_nodes import jaccard_distance, region_rand, teaching
+from structsvm.graphs.readers import graphs_as_list
 from structsvm.graphs.similarity import Similarity, start_scale
 from structsvm.oracles.cut_hinge import NormalizedHinge, PlainHinge, indicators
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, Embedding, constrained_cut
-from structsvm.parallel.single import single_threaded
+from structsvm.parallel import single_threaded
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Constraint,
+    EquivalenceMatrix,
+    Examples,
+    Metric,
+    Oracle,
+    PartitionProblem,
+    Traits,
+    partition_loss,
+)
 from structsvm.partitions.comparison import disagreement
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import Calibration, Metric
+from structsvm.partitions.metric import Calibration
 from structsvm.partitions.objective import Constraints, Objective, metric_space
-from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.training_instance import Examples
-from structsvm.partitions.traits import Traits, refuse_kappa
+from structsvm.partitions.traits import refuse_kappa
 from structsvm.problems.cut_risk import CutRisk
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.support.progress import stage
-from structsvm.support.values import Floats, refuse_bad_seed, refuse_unlisted
+from structsvm.support import Floats, refuse_bad_seed, refuse_unlisted, stage
 from structsvm.weights import WeightSpace
 
 INVISIBLE, COLLAPSE = 0.05, 0.5

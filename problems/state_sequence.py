@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, OracleError, nth, said_by
-from structsvm.oracles.semi_markov import best_states
-from structsvm.oracles.state_score import StateScore, checked_states, segments_of
-from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
-from structsvm.partitions.losses import partition_loss
+from structsvm.oracles import StateScore, best_states
+from structsvm.oracles.state_score import checked_states, segments_of
+from structsvm.partitions import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import runs_of
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
-from structsvm.support.values import Bools, Floats, Ints, refuse_unless, shown
+from structsvm.support import Bools, Floats, Ints, refuse_unless, shown
 from structsvm.weights import Free, Nonnegative, Product
 
 

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.data.checks import refuse_other_shape
-from structsvm.data.copies import connected
-from structsvm.data.labels import (
+from structsvm.data import (
     UNKNOWN,
     check_vector,
+    connected,
     label_values,
     numbered,
     refuse_missing,
+    refuse_other_shape,
     unknown_labels,
     unlabelled,
 )
 from structsvm.errors import DataError, join, parameter
-from structsvm.partitions.constraint import Constraint, Region
-from structsvm.support.values import Ints, counted, is_whole
+from structsvm.partitions import Constraint, Region
+from structsvm.support import Ints, counted, is_whole
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -16,8 +16,7 @@ import numpy as np
 from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.status import Quality, Solution
-from structsvm.support.contract import Contract, hook, promises
-from structsvm.support.values import Floats, counted, shown
+from structsvm.support import Contract, Floats, counted, hook, promises, shown
 from structsvm.weights import WeightSpace
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from structsvm.errors import SettingsError
-from structsvm.support.contract import hook
-from structsvm.support.values import Floats, is_number, refuse_unless
+from structsvm.support import Floats, hook, is_number, refuse_unless
 from structsvm.weights import Free, Product, WeightSpace, factors_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from structsvm.support.values import Floats, counted
+from structsvm.support import Floats, counted
 
 __all__ = [
     "History",

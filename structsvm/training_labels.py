@@ -8,21 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.checks import one_each
-from structsvm.data.instance import Instance
-from structsvm.data.labels import UNKNOWN
-from structsvm.data.reading import labels_that_came
-from structsvm.data.words import RECORDINGS, Words
+from structsvm.data import RECORDINGS, UNKNOWN, Instance, Words, labels_that_came, one_each
 from structsvm.errors import DataError, about, parameter
+from structsvm.graphs import NodeLabels
 from structsvm.graphs.label_maps import is_picture, label_map_of, levelled
-from structsvm.graphs.labelled_nodes import NodeLabels
 from structsvm.partial_labels import PartialLabels, as_partial
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
-from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.contract import asked, raise_wrong
-from structsvm.support.values import Ints, read_only
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Constraint,
+    EquivalenceMatrix,
+    PartitionProblem,
+    partition_loss,
+)
+from structsvm.partitions.equivalence import runs_of, stretches_of
+from structsvm.support import Ints, asked, raise_wrong, read_only
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 if TYPE_CHECKING:
     import cvxpy as cp

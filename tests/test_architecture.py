@@ -89,6 +89,24 @@ def test_no_comprehension_has_two_loops() -> None:
     assert not wrong, "\n".join(["write a loop, a chain or a product:", *wrong])
 
 
+def test_a_room_with_a_face_is_entered_by_it() -> None:
+    """What the ``__init__.pyi`` of a room lists, other rooms import from there."""
+    home = {}
+    for stub in ROOT.glob("structsvm/*/__init__.pyi"):
+        face = f"structsvm.{stub.parent.name}"
+        for node in ast.parse(stub.read_text()).body:
+            assert isinstance(node, ast.ImportFrom)
+            if (node.module or "").startswith(f"{face}."):
+                home |= {f"{node.module}.{alias.name}": face for alias in node.names}
+    wrong = []
+    for module in the_house().modules.values():
+        for found in module.imports:
+            face = home.get(found.target, "")
+            if face and not f"{module.name}.".startswith(f"{face}."):
+                wrong.append(f"{module.path}:{found.line}: {found.target} is in {face}")
+    assert not wrong, "\n".join(["import from the face of the room:", *wrong])
+
+
 def test_imports_are_absolute_and_oracles_and_problems_have_one_name() -> None:
     wrong = [
         ast.unparse(node)

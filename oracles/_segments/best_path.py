@@ -6,14 +6,13 @@ from functools import cached_property
 
 import numpy as np
 
-from structsvm.data.missing import means
+from structsvm.data import means
 from structsvm.oracles._segments.boundaries import Allowed, Boundaries, Nodes
 from structsvm.oracles._segments.every_segment import Graph, best_of_every
 from structsvm.oracles._segments.searches import backtrack, tree_scan
 from structsvm.oracles._segments.table import SegmentTable, build_table, path_value
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.values import Floats, Ints
+from structsvm.partitions import EquivalenceMatrix, TraceObjective
+from structsvm.support import Floats, Ints
 
 SCORE_TIES = 1e-10
 """Differences below this fraction of the objective's size are rounding."""

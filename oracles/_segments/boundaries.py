@@ -14,8 +14,8 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.table import NO_INTEGERS
-from structsvm.partitions.constraint import Constraint, Region
-from structsvm.support.values import Bools, Ints
+from structsvm.partitions import Constraint, Region
+from structsvm.support import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,7 @@ from structsvm.oracles._segments.vectors import (
     spread,
     write,
 )
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, compiled, inner
 
 TOGETHER = 8
 """Prices that are searched side by side."""

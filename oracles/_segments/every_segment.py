@@ -29,9 +29,7 @@ from structsvm.oracles._segments.vectors import (
     spread,
     write,
 )
-from structsvm.support.compiled import compiled
-from structsvm.support.interrupts import pieces
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, compiled, pieces
 
 
 class Graph(NamedTuple):

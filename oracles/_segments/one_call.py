@@ -7,9 +7,7 @@ import numpy as np
 from structsvm.oracles._segments.searches import scan_from, trace_back
 from structsvm.oracles._segments.table import free_table, sum_of_scores
 from structsvm.oracles._segments.vectors import LANES
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import uninterrupted
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, compiled, inner, uninterrupted
 
 
 class Found(NamedTuple):

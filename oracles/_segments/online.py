@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.missing import LARGEST_VALUE
+from structsvm.data import LARGEST_VALUE
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.running import (
     N_ROWS,
@@ -26,15 +26,7 @@ from structsvm.oracles._segments.running import (
 )
 from structsvm.oracles._segments.running_steps import gains, go_on
 from structsvm.oracles.state_score import NEVER_LATE, StateScore
-from structsvm.support.values import (
-    Floats,
-    Ints,
-    is_number,
-    is_whole,
-    read_only,
-    refuse_unless,
-    shown,
-)
+from structsvm.support import Floats, Ints, is_number, is_whole, read_only, refuse_unless, shown
 
 AT_ONCE = 4096
 """Samples after which sums are begun anew, so that they keep their digits, and paths looked at."""

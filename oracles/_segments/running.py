@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.support.compiled import inner
-from structsvm.support.values import Bools, Floats, Ints
+from structsvm.support import Bools, Floats, Ints, inner
 
 Record = Any
 Records = NDArray[Any]

@@ -18,8 +18,7 @@ from structsvm.oracles._segments.running import (
     Records,
     begin,
 )
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, compiled, inner
 
 MOST_COMPARED = 4096  # lengths whose differences have bounds of their own: squared for each state
 OLDER, NEWER = 0, 1

@@ -29,10 +29,7 @@ from structsvm.oracles._segments.vectors import (
     read,
     write,
 )
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import pieces, uninterrupted
-from structsvm.support.progress import tell
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, compiled, inner, pieces, tell, uninterrupted
 
 SCORE_ROUNDING = 2.0**-50
 """Of a score, at most: for each column of ``Z``, and in units of what the score is a sum of."""

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.values import Bools, Floats, Ints, read_only
+from structsvm.support import Bools, Floats, Ints, compiled, inner, read_only
 
 NOWHERE = read_only(np.zeros(0, dtype=np.int64))
 ANYWHERE = read_only(np.zeros(0, dtype=np.bool_))

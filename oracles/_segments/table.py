@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structsvm.data.missing import means
+from structsvm.data import means
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.vectors import (
     FAST,
@@ -33,10 +33,8 @@ from structsvm.oracles._segments.vectors import (
     spread,
     where_larger,
 )
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.compiled import inner
-from structsvm.support.interrupts import uninterrupted
-from structsvm.support.values import Floats, Ints, read_only
+from structsvm.partitions import TraceObjective
+from structsvm.support import Floats, Ints, inner, read_only, uninterrupted
 
 ANCHOR, ORIGIN, LEFT = 0, 1, 2
 """Rows of ``SegmentTable.lanes``."""

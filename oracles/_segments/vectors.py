@@ -17,7 +17,7 @@ from numba.core.typing import templates
 from numba.extending import intrinsic, models, register_model
 
 from structsvm.errors import SettingsError
-from structsvm.support.compiled import inner
+from structsvm.support import inner
 
 LANES, BITS = 16, 4
 """Numbers in a vector, and the power of two that they are."""

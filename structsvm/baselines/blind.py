@@ -8,19 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.instance import Instance
+from structsvm.data import Instance
 from structsvm.errors import DataError
+from structsvm.learner import AsMeasured, Learned, Learner, Method, TrainingSet
 from structsvm.learner.frame_learner import Stretch, losses_of
-from structsvm.learner.learner import How, Learned, Learner
-from structsvm.learner.methods import Method
-from structsvm.learner.stages import AsMeasured
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.learner import How
 from structsvm.learner.training_summary import WITH_CHANGE, TrainingSummary
-from structsvm.partitions.constraint import Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.model import Found, Model
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.values import Floats
+from structsvm.partitions import Constraint, EquivalenceMatrix, Found, Model, PartitionProblem
+from structsvm.support import Floats
 from structsvm.training_labels import Known
 
 N_LENGTHS = 80  # lengths to choose from, from one sample to the longest recording

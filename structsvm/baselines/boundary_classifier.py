@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.instance import Instance
-from structsvm.data.per_instance import units_of
+from structsvm.data import Instance, units_of
 from structsvm.features.scores import (
     DISTANCE,
     SPREAD,
@@ -19,11 +18,8 @@ from structsvm.features.scores import (
     sums_of,
 )
 from structsvm.learner.frame_learner import FrameLearner, Scored, losses_of, stretches_to_tune_on
-from structsvm.partitions.constraint import Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.model import Found, Model
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.values import Floats
+from structsvm.partitions import Constraint, EquivalenceMatrix, Found, Model, PartitionProblem
+from structsvm.support import Floats
 
 DISTANCES = (1, 2, 3, 5, 8, 12)  # samples between two peaks, at least, to choose from
 USUAL_SETTING = (SPREAD, 0.5, DISTANCE)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
-from structsvm.data.per_instance import units_of
+from structsvm.data import units_of
 from structsvm.errors import SettingsError
-from structsvm.features.base import RecordingTransformer
+from structsvm.features import RecordingTransformer
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.learner.frame_learner import (
     FrameLearner,
@@ -22,11 +22,10 @@ from structsvm.learner.frame_learner import (
     typical_length,
 )
 from structsvm.learner.score_decoder import ScoreLearner
-from structsvm.oracles.semi_markov import best_states
-from structsvm.oracles.state_score import StateScore
+from structsvm.oracles import StateScore, best_states
+from structsvm.partitions import PartitionProblem
 from structsvm.partitions.equivalence import runs_of
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 USUAL_PRICE = 3.0
 """Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""

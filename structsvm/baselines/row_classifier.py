@@ -11,25 +11,25 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from structsvm.data.instance import Instance
-from structsvm.data.labels import UNKNOWN, label_values
-from structsvm.data.states import States
+from structsvm.data import UNKNOWN, Instance, States, label_values
 from structsvm.errors import DataError, without_warnings
 from structsvm.features.frames import FrameModel, mean_probabilities
 from structsvm.features.scores import region_recipe
-from structsvm.graphs.graph import FeatureGraph
-from structsvm.graphs.images import GraphOfImage, named_pixels
-from structsvm.graphs.labelled_nodes import NodeLabels, node_names
-from structsvm.learner.learner import How, Learned, Learner
-from structsvm.learner.stages import AsMeasured, Stage
-from structsvm.learner.training_set import TrainingSet, learn_in_memory
-from structsvm.partitions.constraint import Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.model import Found, Model
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.values import Floats, Ints, refuse_unlisted
+from structsvm.graphs import FeatureGraph, GraphOfImage, NodeLabels
+from structsvm.graphs.images import named_pixels
+from structsvm.graphs.labelled_nodes import node_names
+from structsvm.learner import AsMeasured, Learned, Learner, Stage, TrainingSet
+from structsvm.learner.learner import How
+from structsvm.learner.training_set import learn_in_memory
+from structsvm.partitions import (
+    Constraint,
+    EquivalenceMatrix,
+    Found,
+    Model,
+    PartitionProblem,
+    partition_loss,
+)
+from structsvm.support import Floats, Interrupts, Ints, refuse_unlisted
 
 NAMES_BY_KIND = {
     "forest": "forest-classifier",

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from structsvm.support.interrupts import Interrupts
+from structsvm.support import Interrupts
 
 __all__ = ["main"]
 

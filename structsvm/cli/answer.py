@@ -19,13 +19,12 @@ from structsvm.evaluation.evaluate import classifiers_in
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io.folders import MODEL, PREDICTED
-from structsvm.learner.learner import Learner
+from structsvm.learner import Learner
 from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.report import page_of
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.whole_files import write_atomically
+from structsvm.support import Interrupts, write_atomically
 
 MORE_MINUTES = "More --minutes learn from more of them, and judge by more."
 

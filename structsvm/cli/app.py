@@ -24,7 +24,7 @@ from structsvm.errors import (
     join,
     said_by,
 )
-from structsvm.support.contract import culprit
+from structsvm.support import culprit
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 HINT = "--verbose shows the traceback"

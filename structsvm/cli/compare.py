@@ -13,7 +13,7 @@ from structsvm.evaluation.compare import STOPPING, compare_on
 from structsvm.learner.parameters import named_problem
 from structsvm.learner.preparing import read_training
 from structsvm.learner.structured import risk_of
-from structsvm.plotting.history import plot_gaps
+from structsvm.plotting import plot_gaps
 
 
 def run_compare(args: Namespace, terminal: Terminal) -> int:

@@ -13,7 +13,7 @@ from structsvm.cli.outputs import Prediction, write_folder
 from structsvm.cli.predict import answers_of
 from structsvm.cli.request import Request, learner_of, typed_problem
 from structsvm.cli.terminal import Terminal
-from structsvm.support.interrupts import Interrupts
+from structsvm.support import Interrupts
 
 DECODER_FILE = "decoder.structsvm"
 

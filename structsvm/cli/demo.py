@@ -12,9 +12,9 @@ from structsvm.cli.label import run_label
 from structsvm.cli.show import run_plot
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import build_parser
-from structsvm.datasets.generated import digits_recordings, relevant_changes
+from structsvm.datasets import digits_recordings, relevant_changes
 from structsvm.errors import MissingExtraError
-from structsvm.io.npz import write_recording
+from structsvm.io import write_recording
 
 INTRODUCTION = """\
 The recordings are sequences of handwritten digits (from scikit-learn, 8 x 8 pixels): the digit

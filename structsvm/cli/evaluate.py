@@ -14,20 +14,18 @@ from structsvm.cli.inputs import read_for
 from structsvm.cli.parts import NO_GROUPS
 from structsvm.cli.request import Request, assigned
 from structsvm.cli.terminal import Terminal
-from structsvm.data.instance import Instance
+from structsvm.data import Instance
 from structsvm.errors import SettingsError, printable
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import Evaluation, score_table
 from structsvm.evaluation.split_tables import fewest_rows
+from structsvm.learner import Learner
 from structsvm.learner.files import load_learner
-from structsvm.learner.learner import Learner
 from structsvm.partitions.problem import has_rows
 from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.report import page_of
-from structsvm.support.codec import Unstored
-from structsvm.support.tables import ShortTable
-from structsvm.support.whole_files import write_atomically
+from structsvm.support import ShortTable, Unstored, write_atomically
 
 TAKEN_FOR = 3  # other names of a state that are listed
 

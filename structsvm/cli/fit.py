@@ -18,17 +18,16 @@ from structsvm.errors import ModelFileError, SettingsError, parameter
 from structsvm.evaluation.margin_rates import margin_rates
 from structsvm.io.folders import find_recordings
 from structsvm.io.sniff import stem_of
+from structsvm.learner import Learner, TrainingSet
 from structsvm.learner.files import MODEL, save
-from structsvm.learner.learner import How, Learner
+from structsvm.learner.learner import How
 from structsvm.learner.parameters import named_problem
 from structsvm.learner.preparing import read_training
-from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions import PartitionProblem
 from structsvm.plotting.words import CHOSEN_FOR, described, training_in_words
 from structsvm.solvers.checkpoint import read_state
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.lazy import require
+from structsvm.support import Interrupts, require
 
 INTERRUPTED = 130
 WHOLE = ("labels", "outside", "chunk_column", "recording_column", "categories", "regions", "rates")

@@ -11,12 +11,10 @@ import numpy as np
 
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, SettingsError, about
-from structsvm.io.recording import FileOptions
+from structsvm.io import FileOptions
 from structsvm.io.sniff import TextFormat, separator_in
-from structsvm.learner.change_tracker import Change
-from structsvm.learner.learner import Learner
-from structsvm.support.tables import is_number_text
-from structsvm.support.values import counted, some_of
+from structsvm.learner import Change, Learner
+from structsvm.support import counted, is_number_text, some_of
 
 BYTES_AT_ONCE = 2**16
 """Bytes that are read at most before they are looked at; fewer, if no more are there."""

@@ -17,8 +17,8 @@ from structsvm.io.folders import PREDICTED, READ, RECORDING_KINDS, TRIED, predic
 from structsvm.io.image_folder import MASK_ENDING, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.sniff import kind_of
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.whole_files import unwritable
+from structsvm.partitions import PartitionProblem
+from structsvm.support import unwritable
 
 READ_KINDS = (*RECORDING_KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)
 """Kinds of files that are read of a folder."""

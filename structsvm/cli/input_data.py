@@ -14,21 +14,18 @@ import numpy as np
 
 from structsvm.cli.request import ONCE, Request, assigned, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.data.instance import Instance
-from structsvm.data.labels import unlabelled
-from structsvm.data.times import TimeAxis, usual_steps
-from structsvm.data.words import IMAGES, Words
+from structsvm.data import IMAGES, Instance, TimeAxis, Words, unlabelled, usual_steps
 from structsvm.errors import DataError, SettingsError, parameter, warn
-from structsvm.io.files import RecordingFiles
+from structsvm.io import Recording, RecordingFiles
 from structsvm.io.folders import shared
 from structsvm.io.label_files import read_regions
-from structsvm.io.recording import Recording, listed
+from structsvm.io.recording import listed
+from structsvm.learner import Learner
 from structsvm.learner.files import save
-from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import as_measured
 from structsvm.partial_labels import PartialLabels
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.contract import settings_in
+from structsvm.partitions import PartitionProblem
+from structsvm.support import settings_in
 
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Names of classes, in lower case, that elsewhere mean a missing label."""

@@ -12,20 +12,19 @@ import numpy as np
 from structsvm.cli.input_data import InputData
 from structsvm.cli.request import COLUMNS, FILE_OPTIONS, OF_IMAGES, OF_LABELS, Request, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.data.labels import count_marks
+from structsvm.data import count_marks
 from structsvm.errors import DataError, SettingsError, parameter
+from structsvm.io import FileOptions, Recording, RecordingFiles, layers_of, with_labels
 from structsvm.io.changes import refuse_one_label, refuse_one_word, refuse_without_changes
 from structsvm.io.cleaning import cleaned, columns_of_windows, in_windows, window_for
-from structsvm.io.files import RecordingFiles, formats_in_words, read_files, require_readers
+from structsvm.io.files import formats_in_words, read_files, require_readers
 from structsvm.io.folders import find_recordings
 from structsvm.io.image_folder import images_of, read_in_time, refuse_without_parts
-from structsvm.io.intervals import layers_of, with_labels
-from structsvm.io.recording import FileOptions, Recording, listed
-from structsvm.learner.learner import Learner
+from structsvm.io.recording import listed
+from structsvm.learner import Learner
+from structsvm.partitions import PartitionProblem
 from structsvm.partitions.plugins import problem_name
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.lazy import require
-from structsvm.support.values import counted, some_of
+from structsvm.support import counted, require, some_of
 
 FEWEST_READ = 8  # files that are read whatever time that takes
 

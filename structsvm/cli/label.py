@@ -17,14 +17,12 @@ from structsvm.cli.request import Request, learner_of, typed_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError
 from structsvm.evaluation.splits import split_instances
+from structsvm.io import Recording
 from structsvm.io.folders import MODEL
-from structsvm.io.recording import Recording
 from structsvm.labelling.kept import KeptLabels
-from structsvm.learner.learner import Learner
+from structsvm.learner import Learner
 from structsvm.learner.preparing import read_training
-from structsvm.support.lazy import require
-from structsvm.support.progress import share
-from structsvm.support.whole_files import alone_on
+from structsvm.support import alone_on, require, share
 
 LABELS_FOLDER = "labels"  # the folder that everything is written into
 METHOD_BY_NAMES = {True: "states-quick", False: "metric"}

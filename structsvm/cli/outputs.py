@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from structsvm.cli.guard import places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.terminal import Terminal
-from structsvm.data.words import IMAGES
-from structsvm.io.recording import BLANKS_BETWEEN, Origin, Recording
+from structsvm.data import IMAGES
+from structsvm.io import Recording
+from structsvm.io.recording import BLANKS_BETWEEN, Origin
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.plotting.cut import as_file, overlay
-from structsvm.support.lazy import require
-from structsvm.support.tables import csv_text, finite
-from structsvm.support.whole_files import write_atomically
+from structsvm.partitions import EquivalenceMatrix
+from structsvm.plotting import overlay
+from structsvm.plotting.cut import as_file
+from structsvm.support import csv_text, finite, require, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,13 +14,13 @@ from sklearn.model_selection import train_test_split
 
 from structsvm.cli.input_data import InputData
 from structsvm.cli.request import takes_images
-from structsvm.data.copies import contents, joined
+from structsvm.data import contents, joined
 from structsvm.errors import DataError, DataWarning, SettingsError, parameter, without_warnings
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.split_tables import fewest_rows
-from structsvm.learner.learner import Learner
-from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
-from structsvm.support.values import counted, some_of
+from structsvm.learner import Learner, TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES
+from structsvm.support import counted, some_of
 
 PIECES, CHANGES = 6, 2
 """Pieces that a recording is cut into at most, if there are few, and changes in each at least."""

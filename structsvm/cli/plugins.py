@@ -21,9 +21,7 @@ from structsvm.partitions.plugins import (
     plugins,
     problem_names,
 )
-from structsvm.support.contract import flat
-from structsvm.support.tables import finite
-from structsvm.support.whole_files import unwritable, write_atomically
+from structsvm.support import finite, flat, unwritable, write_atomically
 
 GROUPS = {
     PROBLEMS: ("problems", "problems\n"),

@@ -15,20 +15,18 @@ from structsvm.cli.inputs import read_for
 from structsvm.cli.outputs import Prediction, clusters, parts, segments, write_file, write_folder
 from structsvm.cli.request import Request, assigned, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.data.instance import Instance
-from structsvm.data.per_instance import Counts
+from structsvm.data import Counts, Instance
 from structsvm.errors import SettingsError
 from structsvm.io.recording import listed
+from structsvm.learner import Learner
 from structsvm.learner.feature_weights import metric_of
 from structsvm.learner.files import load_learner
-from structsvm.learner.learner import Learner
 from structsvm.learner.lost_columns import dead_columns, warn_of_dead_features, without
 from structsvm.learner.rules import Rules
 from structsvm.learner.segments import names_of_items, segment_table
 from structsvm.learner.steps import labels_of, partition_each
 from structsvm.partial_labels import PartialLabels
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.values import counted, refuse_below, some_of
+from structsvm.support import Interrupts, counted, refuse_below, some_of
 
 Pairs = Sequence[tuple[int, int]]
 

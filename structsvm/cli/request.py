@@ -12,18 +12,16 @@ import structsvm.features
 from structsvm.cli.options import CONTEXT, CONTEXT_OF_IMAGES, Parser
 from structsvm.errors import SettingsError, said_by
 from structsvm.features import RecordingTransformer, Union
+from structsvm.io import FileOptions
 from structsvm.io.label_file import CHOSEN
-from structsvm.io.recording import SEQUENCES, FileOptions
-from structsvm.learner.learner import Learner
-from structsvm.learner.metric_learner import MetricLearner
+from structsvm.io.recording import SEQUENCES
+from structsvm.learner import Learner, MetricLearner
 from structsvm.learner.parameters import named_problem
 from structsvm.model_selection.named import LEARNERS, learner_named
+from structsvm.partitions import PartitionProblem
 from structsvm.partitions.plugins import problem_class, problem_names
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Solver
-from structsvm.solvers.certificate import Stopping
-from structsvm.support.values import meant
+from structsvm.solvers import Solver, Stopping, solver_from
+from structsvm.support import meant
 
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")

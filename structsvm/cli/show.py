@@ -13,14 +13,14 @@ from structsvm.cli.options import FIGURES, OF_MODELS
 from structsvm.cli.outputs import figure_in
 from structsvm.cli.request import Request, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.data.labels import unlabelled
+from structsvm.data import unlabelled
 from structsvm.diagnosis.diagnose import diagnose
 from structsvm.errors import SettingsError
+from structsvm.learner import Learner
 from structsvm.learner.feature_weights import heaviest_features
 from structsvm.learner.files import load_learner
-from structsvm.learner.learner import Learner
 from structsvm.plotting.words import described, facts
-from structsvm.support.tables import ShortTable
+from structsvm.support import ShortTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

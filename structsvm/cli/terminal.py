@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from structsvm.errors import Numbered, Parameter, Part, StructSVMError, Text, Wording, printable
-from structsvm.support.progress import watching
+from structsvm.support import watching
 
 
 class Spelling:

@@ -47,22 +47,24 @@ from structsvm.errors import (
     without_warnings,
 )
 from structsvm.io.folders import MODEL, PREDICTED, READ, TRIED
+from structsvm.learner import Learner, Menu, MetricLearner, TrainingSet
 from structsvm.learner.files import load_learner
-from structsvm.learner.learner import Learner
-from structsvm.learner.menu import Menu
 from structsvm.learner.methods import menu_of
-from structsvm.learner.metric_learner import MetricLearner
-from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.learner.truths import check_truths
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE_TABLES
+from structsvm.partitions import PartitionProblem
 from structsvm.partitions.plugins import problem_name
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.words import training_in_words
-from structsvm.support.codec import fingerprint
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.progress import OutOfTimeError, share, until
-from structsvm.support.whole_files import write_atomically
+from structsvm.support import (
+    Interrupts,
+    OutOfTimeError,
+    fingerprint,
+    share,
+    until,
+    write_atomically,
+)
 
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is

@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 from structsvm.data.missing import LARGEST_VALUE, blocks, filled
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, parameter
-from structsvm.support.frames import column_names, refuse_other_columns, refuse_repeated
-from structsvm.support.values import Bools, Floats, all_within, counted, read_only
+from structsvm.support import (
+    Bools,
+    Floats,
+    all_within,
+    column_names,
+    counted,
+    read_only,
+    refuse_other_columns,
+    refuse_repeated,
+)
 
 Names = Sequence[str] | None  # what columns are called, if they have names
 
@@ -126,7 +134,7 @@ def check_instances(
 
 def values_of_arrays(arrays: Sequence[Floats]) -> Floats:
     """The least, the largest, the first and the middle value of each column, (N, 4, P)."""
-    from structsvm.support.compiled import values  # numba takes long to import
+    from structsvm.support.compilation import values  # numba takes long to import
 
     return values(arrays)
 

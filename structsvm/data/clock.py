@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import without_warnings
-from structsvm.support.lazy import require
+from structsvm.support import require
 
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
 """A time of a day: hours and minutes, and perhaps seconds."""

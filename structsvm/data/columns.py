@@ -21,7 +21,7 @@ from structsvm.data.labels import label_values
 from structsvm.data.missing import magnitudes, scales
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, join, parameter, warn
-from structsvm.support.values import Floats, some_of
+from structsvm.support import Floats, some_of
 
 CONSTANT_UP_TO = 1e-12
 """Part of its largest magnitude up to which the deviation of a feature is rounding."""

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from structsvm.support.codec import fingerprint
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, fingerprint
 
 NEAR_ROWS = 1e-3
 """Difference of two copies at most, in standard deviations of a column: one may have been written

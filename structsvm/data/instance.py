@@ -14,11 +14,9 @@ import numpy as np
 from structsvm.data.missing import has_gaps
 from structsvm.data.words import Words
 from structsvm.errors import DataError
+from structsvm.parallel import single_threaded
 from structsvm.parallel.by_name import spread
-from structsvm.parallel.single import single_threaded
-from structsvm.support import limits
-from structsvm.support.codec import fingerprint
-from structsvm.support.values import Floats, Ints, Stack, read_only
+from structsvm.support import Floats, Ints, Stack, fingerprint, limits, read_only
 
 Step = Callable[[Floats], Floats]
 """A function of an array (T, P) that other processes can be sent; T stays what it was.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.checks import place_in, refuse_no_array
 from structsvm.errors import DataError, parameter, warn, wording
-from structsvm.support.values import Bools, Ints, is_number
+from structsvm.support import Bools, Ints, is_number
 
 UNKNOWN = -1  # marks a sample without a label, as in scikit-learn
 

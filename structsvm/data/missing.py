@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.support.values import Floats, largest, largest_of_all
+from structsvm.support import Floats, largest, largest_of_all
 
 LARGEST_VALUE = 1e150
 """Larger values are refused: the sum of the squares of millions of them may overflow."""

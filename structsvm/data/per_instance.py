@@ -9,7 +9,7 @@ from structsvm.data.checks import one_each, refuse_hidden, refuse_no_array, refu
 from structsvm.data.labels import label_values, missing_labels, numbered
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, SettingsError, about
-from structsvm.support.values import Floats, Ints, is_whole
+from structsvm.support import Floats, Ints, is_whole
 
 Counts = int | Sequence[int | None] | None
 """A number of clusters for every instance, one for each, or none given."""

@@ -38,11 +38,14 @@ from structsvm.data.times import warn_about_times
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, StructSVMError, Text, said_by, wording
 from structsvm.parallel.by_name import spread
-from structsvm.support.archive import read_npz
-from structsvm.support.codec import fingerprint
-from structsvm.support.frames import column_names, refuse_other_columns
-from structsvm.support.lazy import require
-from structsvm.support.values import Floats
+from structsvm.support import (
+    Floats,
+    column_names,
+    fingerprint,
+    read_npz,
+    refuse_other_columns,
+    require,
+)
 
 PARTS_OF_A_PASS = 256
 """A pass over recordings that are not in memory is in at most so many parts."""

@@ -11,8 +11,7 @@ from structsvm.data.checks import TRANSPOSED
 from structsvm.data.columns import FEWEST_THAT_RISE
 from structsvm.data.times import TimeAxis, read_times
 from structsvm.errors import DataError, about, parameter, warn, wording
-from structsvm.support.frames import in_order_of_rows, refuse_repeated
-from structsvm.support.values import Floats, Ints, counted, some_of
+from structsvm.support import Floats, Ints, counted, in_order_of_rows, refuse_repeated, some_of
 
 EVEN_STEPS = 1e-6  # part of a step by which equal steps may differ
 EVEN_PART = 0.9  # of the steps are equal where a column counts: some rows may have been lost

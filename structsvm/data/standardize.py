@@ -10,7 +10,7 @@ import numpy as np
 from structsvm.data.columns import CONSTANT_UP_TO
 from structsvm.data.instance import Data, map_arrays
 from structsvm.data.missing import magnitudes, means, scales
-from structsvm.support.values import Floats, Stack, refuse_unlisted
+from structsvm.support import Floats, Stack, refuse_unlisted
 
 STANDARDIZE = ("recording", "training", "wider", None)
 
@@ -80,7 +80,7 @@ class Standardizer:
             return Stack.of([self(X) for X in Xs.arrays()])
         if self.kind != "recording":
             return Stack(self(Xs.rows), Xs.first)
-        from structsvm.support.compiled import moments, standardise  # numba takes long to import
+        from structsvm.support import moments, standardise  # numba takes long to import
 
         means_, deviations = moments(Xs)
         # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
@@ -114,7 +114,7 @@ def centred(X: Floats) -> Floats:
 
 def centre(Xs: Stack) -> None:
     """Standardise each array in place."""
-    from structsvm.support.compiled import sums  # numba takes long to import
+    from structsvm.support import sums  # numba takes long to import
 
     total, squares = sums(Xs)
     near = 4.0 * total**2 < Xs.sizes[:, None] * squares

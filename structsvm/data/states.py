@@ -11,7 +11,7 @@ from structsvm.data.checks import one_each
 from structsvm.data.labels import UNKNOWN, label_values, labels_of_items, numbered, unknown_labels
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, about, nth
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 Objects = NDArray[np.object_]
 

@@ -27,8 +27,7 @@ from structsvm.data.clock import (
     stamp_in,
 )
 from structsvm.errors import DataError, warn, without_warnings
-from structsvm.support.lazy import require
-from structsvm.support.values import some_of
+from structsvm.support import require, some_of
 
 REGULAR = 1.5  # largest step of regular sampling with some jitter, in medians
 UNITS_OF_STEPS = {"dates": " s", "numbers": ""}  # of steps, by the kind of times

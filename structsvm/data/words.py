@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import SupportsInt
 
 from structsvm.errors import Text, nth
-from structsvm.support.values import counted
+from structsvm.support import counted
 
 
 @dataclass(frozen=True)

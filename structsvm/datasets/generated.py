@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from structsvm.io.recording import Recording
-from structsvm.support.values import refuse_below, refuse_unless, refuse_unlisted
+from structsvm.io import Recording
+from structsvm.support import refuse_below, refuse_unless, refuse_unlisted
 
 MIN_LENGTH = 20  # samples in the shortest segment
 N_CHANGES = (5, 9)  # fewest and most changes of a recording, and of each nuisance feature

@@ -12,11 +12,9 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from structsvm.errors import DownloadError
-from structsvm.io.files import read_recording
-from structsvm.io.npz import write_recording
-from structsvm.io.recording import Recording, share_features
-from structsvm.support.lazy import require
-from structsvm.support.values import Floats, Ints, refuse_unlisted
+from structsvm.io import Recording, read_recording, write_recording
+from structsvm.io.recording import share_features
+from structsvm.support import Floats, Ints, refuse_unlisted, require
 
 DATA_VARIABLE = "STRUCTSVM_DATA"  # environment variable: the folder that holds the public sets
 MIRROR_VARIABLE = "STRUCTSVM_DATA_MIRROR"

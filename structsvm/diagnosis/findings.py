@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.checks import one_each
-from structsvm.data.copies import contents
-from structsvm.data.instance import Instance
-from structsvm.data.missing import filled
+from structsvm.data import Instance, contents, filled, one_each
+from structsvm.learner import Learner
 from structsvm.learner.columns import Said, divided
 from structsvm.learner.fitted import column_names, words_of
-from structsvm.learner.learner import Learner
-from structsvm.support.tables import finite
+from structsvm.support import finite
 from structsvm.training_labels import labels_of_each, read_labels
 
 

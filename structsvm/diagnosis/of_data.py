@@ -8,13 +8,13 @@ import numpy as np
 from scipy.sparse import coo_array
 from sklearn.preprocessing import StandardScaler
 
-from structsvm.data.columns import is_constant
+from structsvm.data import is_constant
 from structsvm.diagnosis.findings import Examined, Found
 from structsvm.errors import parameter
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.learner.columns import centred, changes_in, codes_in, labels_in, scatter_between
 from structsvm.partitions.equivalence import runs_of
-from structsvm.support.values import Floats, counted, some_of
+from structsvm.support import Floats, counted, some_of
 
 DOMINATES = 0.5  # a share of the squared distances, of one feature out of several,
 TIMES_MEDIAN = 10.0  # and how much larger it is than that of the median feature

@@ -5,10 +5,9 @@ import numpy as np
 from structsvm.diagnosis.findings import Found
 from structsvm.errors import Code, nth, parameter
 from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.learner import Learner, MetricLearner
 from structsvm.learner.fitting import INEXACT
 from structsvm.learner.labellings import Instances
-from structsvm.learner.learner import Learner
-from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.structured import StructuredSVM, shortfalls
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.status import Status

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from structsvm.data.words import Words
+from structsvm.data import Words
 from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,16 @@ from typing import Any, cast
 
 from structsvm.errors import CertificateError, PluginError, SettingsError
 from structsvm.learner.structured import learner_for, risk_of
-from structsvm.parallel.single import single_threaded
+from structsvm.parallel import single_threaded
+from structsvm.partitions import PartitionProblem
 from structsvm.partitions.plugins import SOLVERS, names_in, plugin_class
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer
-from structsvm.solvers.auto import CONVEX, DESCENTS, solver_from
-from structsvm.solvers.base import Solver
-from structsvm.solvers.certificate import ADMISSIBLE, Stopping
+from structsvm.solvers import Solver, Stopping, solver_from
+from structsvm.solvers.auto import CONVEX, DESCENTS
+from structsvm.solvers.certificate import ADMISSIBLE
 from structsvm.status import Solution, relative_gap
-from structsvm.support.lazy import require
-from structsvm.support.progress import stage
-from structsvm.support.tables import ShortTable, finite
-from structsvm.support.values import refuse_below, shown
+from structsvm.support import ShortTable, finite, refuse_below, require, shown, stage
 
 __all__ = ["DEFAULT_SOLVERS", "SolverComparison", "compare_on", "compare_solvers", "solver_named"]
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")

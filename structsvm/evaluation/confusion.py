@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
-from structsvm.data.states import read_names
+from structsvm.data import Instance, read_names
 from structsvm.errors import DataError, parameter
 from structsvm.graphs import NodeLabels
 from structsvm.learner.fitted import Fitted
-from structsvm.support.tables import ShortTable
-from structsvm.support.values import Floats, Ints, refuse_unlisted, some_of
+from structsvm.support import Floats, Ints, ShortTable, refuse_unlisted, some_of
 
 __all__ = ["Confusion"]
 Names = NDArray[Any]

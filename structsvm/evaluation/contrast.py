@@ -7,8 +7,7 @@ import numpy as np
 from scipy import stats
 
 from structsvm.evaluation.sentences import baseline_in_words
-from structsvm.support.paired import half_interval, standard_error
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, half_interval, standard_error
 
 CONFIDENCE = 0.95
 LEARNED = "learned"

@@ -10,13 +10,20 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.blind import blind_to
-from structsvm.data.checks import one_each
-from structsvm.data.copies import contents
-from structsvm.data.instance import Instance
-from structsvm.data.labels import label_values
-from structsvm.data.per_instance import Counts, asked_counts, cluster_counts, units_of
-from structsvm.data.times import TimeAxis, time_axis
-from structsvm.data.words import TABLES, Words
+from structsvm.data import (
+    TABLES,
+    Counts,
+    Instance,
+    TimeAxis,
+    Words,
+    asked_counts,
+    cluster_counts,
+    contents,
+    label_values,
+    one_each,
+    time_axis,
+    units_of,
+)
 from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.evaluation.confusion import confusions_of
 from structsvm.evaluation.contrast import LEARNED
@@ -26,22 +33,21 @@ from structsvm.evaluation.split_wholes import MOST_PARTS
 from structsvm.evaluation.splits import split_instances
 from structsvm.evaluation.structured import StructuredEvaluation, evaluate_structured
 from structsvm.evaluation.verdict import Evidence
-from structsvm.io.recording import Recording
+from structsvm.io import Recording
+from structsvm.learner import Learner, Stage, TrainingSet
 from structsvm.learner.columns import labelled_parts, warn_of_columns
 from structsvm.learner.fitted import column_names, words_of
 from structsvm.learner.form import Form, is_prepared
-from structsvm.learner.learner import Learner
 from structsvm.learner.methods import BLIND
 from structsvm.learner.preparing import measured as measured_by
 from structsvm.learner.segments import names_in
-from structsvm.learner.stages import Inputs, Stage
+from structsvm.learner.stages import Inputs
 from structsvm.learner.steps import partition_each
 from structsvm.learner.structured import StructuredSVM, structured_in
-from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
-from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.progress import stage
-from structsvm.support.values import refuse_unlisted, some_of
+from structsvm.learner.training_set import CLUSTERS, ROWS
+from structsvm.partitions import EquivalenceMatrix, PartitionProblem
+from structsvm.partitions.equivalence import runs_of
+from structsvm.support import refuse_unlisted, some_of, stage
 from structsvm.training_labels import Known, labels_of_each, read_labels
 
 __all__ = ["evaluate"]

@@ -5,17 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.instance import Instance
+from structsvm.data import Instance
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.splits import split_instances
+from structsvm.learner import Learner
 from structsvm.learner.change_tracker import ChangeTracker, Rise
-from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import read_training
-from structsvm.partitions.change_levels import ChangeLevels
-from structsvm.partitions.constraint import Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.margins import FalseAlarms, MarginRates, hits
-from structsvm.support.values import refuse_below
+from structsvm.partitions import (
+    ChangeLevels,
+    Constraint,
+    EquivalenceMatrix,
+    FalseAlarms,
+    MarginRates,
+)
+from structsvm.partitions.margins import hits
+from structsvm.support import refuse_below
 
 MAX_CANDIDATES = 256
 

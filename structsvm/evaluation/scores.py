@@ -6,20 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structsvm.data.instance import Instance
-from structsvm.data.times import TimeAxis
-from structsvm.data.words import Words
+from structsvm.data import Instance, TimeAxis, Words
 from structsvm.evaluation.confusion import Confusion, Names
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.sentences import baseline_title
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.graphs.labelled_nodes import limit_of
+from structsvm.partitions import EquivalenceMatrix, PartitionProblem
 from structsvm.partitions.comparison import name_of_disagreement
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import time_errors
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.tables import ShortTable
-from structsvm.support.values import Floats
+from structsvm.support import Floats, ShortTable
 from structsvm.training_labels import Known
 
 __all__ = ["Confusion", "Evaluation", "InstanceScores", "Scores"]

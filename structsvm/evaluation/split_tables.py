@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from structsvm.data.copies import near_rows
-from structsvm.data.words import Words
+from structsvm.data import Words, near_rows
 from structsvm.errors import DataError, parameter, without_warnings
 from structsvm.evaluation.split_wholes import MOST_PARTS, Split
-from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
-from structsvm.support.values import Ints
+from structsvm.learner import TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, names_of_labels
+from structsvm.support import Ints
 
 ROWS_OF_A_CLUSTER = 2  # in each group of rows, on average
 FEWEST_CLUSTERS = 4  # two to learn from and two to find

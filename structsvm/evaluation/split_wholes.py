@@ -11,11 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from structsvm.data.copies import contents, joined
-from structsvm.data.instance import Instance
-from structsvm.data.labels import label_values
-from structsvm.data.per_instance import units_of
-from structsvm.data.words import TABLES, Words
+from structsvm.data import TABLES, Instance, Words, contents, joined, label_values, units_of
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -25,15 +21,14 @@ from structsvm.errors import (
     parameter,
     without_warnings,
 )
+from structsvm.learner import TrainingSet
 from structsvm.learner.fitted import words_of
-from structsvm.learner.training_set import TrainingSet, even_part, names_of_labels
+from structsvm.learner.training_set import even_part, names_of_labels
 from structsvm.learner.truths import are_names, check_truths
 from structsvm.partial_labels import PartialLabels
+from structsvm.partitions import UNCONSTRAINED
 from structsvm.partitions.comparison import disagreement
-from structsvm.partitions.constraint import UNCONSTRAINED
-from structsvm.support import limits
-from structsvm.support.progress import stage
-from structsvm.support.values import Ints, counted, is_whole
+from structsvm.support import Ints, counted, is_whole, limits, stage
 from structsvm.training_labels import Known
 
 SPLIT_TABLE = (

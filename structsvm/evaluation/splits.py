@@ -5,9 +5,10 @@ from typing import Any
 from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.evaluation.split_tables import split_clusters, split_rows
 from structsvm.evaluation.split_wholes import Split, split_states, split_wholes
-from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.learner import TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES
 from structsvm.learner.truths import check_truths
-from structsvm.support.values import is_whole
+from structsvm.support import is_whole
 
 SPLITS = (ROWS, CLUSTERS, STATES)
 

@@ -7,12 +7,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data.per_instance import units_of
+from structsvm.data import units_of
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
-from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner import MetricLearner
 from structsvm.learner.preparing import read_training
-from structsvm.support.progress import stage
-from structsvm.support.values import Floats
+from structsvm.support import Floats, stage
 
 MOST_DRAWS = 10  # draws for each resample, where some teach nothing, until it is given up
 

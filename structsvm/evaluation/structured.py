@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.checks import one_each
-from structsvm.data.per_instance import units_of
+from structsvm.data import one_each, units_of
 from structsvm.errors import SettingsError
 from structsvm.evaluation.contrast import LEARNED, Contrast
 from structsvm.evaluation.sentences import baseline_title
@@ -15,8 +14,7 @@ from structsvm.learner.alternation import start_of
 from structsvm.learner.labellings import WORDS, read_labelled
 from structsvm.learner.structured import StructuredSVM, losses_of, predicted
 from structsvm.status import Solution
-from structsvm.support.tables import ShortTable, finite
-from structsvm.support.values import Floats
+from structsvm.support import Floats, ShortTable, finite
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.copies import joined
-from structsvm.data.words import RECORDINGS, Words
+from structsvm.data import RECORDINGS, Words, joined
 from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, MIN_UNITS, Contrast, once_each
 from structsvm.evaluation.sentences import ANSWERS, NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
-from structsvm.support.tables import finite
-from structsvm.support.values import Floats, Ints, counted
+from structsvm.support import Floats, Ints, counted, finite
 
 __all__ = ["Evidence", "Remarks", "Verdict"]
 UNSUPPORTED = ("nothing-held-out", "learned-from", "nothing-to-find", "too-few")

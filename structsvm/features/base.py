@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.checks import check_instances
-from structsvm.data.missing import has_gaps
-from structsvm.data.words import RECORDINGS, Words
+from structsvm.data import RECORDINGS, Words, check_instances, has_gaps
 from structsvm.errors import DataError
-from structsvm.support.contract import Contract, hook
-from structsvm.support.values import Floats, counted, is_whole, refuse_unless
+from structsvm.support import Contract, Floats, counted, hook, is_whole, refuse_unless
 
 Recordings = Sequence[Floats]  # arrays (T_i, P)
 Reach = tuple[float, float]

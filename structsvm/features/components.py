@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structsvm.data.standardize import Standardizer
+from structsvm.data import Standardizer
 from structsvm.errors import DataError
 from structsvm.features.base import Reach, Stage
-from structsvm.support.values import Floats, is_number, is_whole, refuse_unless
+from structsvm.support import Floats, is_number, is_whole, refuse_unless
 
 
 @dataclass(eq=False, repr=False)

@@ -19,7 +19,7 @@ from structsvm.features.base import (
     column_names,
     read_recordings,
 )
-from structsvm.support.values import Floats, refuse_unless
+from structsvm.support import Floats, refuse_unless
 
 Named = list[tuple[str, Any]]
 WANTED_NAMES = "one or more, which differ and have no double underscore"

@@ -8,7 +8,7 @@ import numpy as np
 
 from structsvm.errors import DataError, SettingsError, nth
 from structsvm.features.base import Reach, Stage, integers
-from structsvm.support.values import Floats, counted
+from structsvm.support import Floats, counted
 
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
 

@@ -12,19 +12,30 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.copies import contents, joined
-from structsvm.data.labels import UNKNOWN
-from structsvm.data.per_instance import units_of
-from structsvm.data.standardize import Standardizer
-from structsvm.data.states import States
-from structsvm.data.words import RECORDINGS, Words
+from structsvm.data import (
+    RECORDINGS,
+    UNKNOWN,
+    Standardizer,
+    States,
+    Words,
+    contents,
+    joined,
+    units_of,
+)
 from structsvm.errors import DataError, LearningError, SettingsError, join, without_warnings
 from structsvm.features.base import Reach, Recordings, RecordingTransformer, read_recordings
-from structsvm.parallel.single import single_threaded
-from structsvm.support.codec import fingerprint
-from structsvm.support.contract import without_remembered
-from structsvm.support.progress import share, stage
-from structsvm.support.values import Floats, Ints, is_number, refuse_below, refuse_unless
+from structsvm.parallel import single_threaded
+from structsvm.support import (
+    Floats,
+    Ints,
+    fingerprint,
+    is_number,
+    refuse_below,
+    refuse_unless,
+    share,
+    stage,
+    without_remembered,
+)
 
 BOOSTING = {"max_leaf_nodes": 16, "max_features": 0.2, "early_stopping": False}
 

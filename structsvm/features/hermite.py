@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from structsvm.features.base import Stage
-from structsvm.support.values import Floats, is_whole, refuse_unless
+from structsvm.support import Floats, is_whole, refuse_unless
 
 NORMAL = 1.4826  # standard deviation of a normal variable whose median absolute deviation is 1
 

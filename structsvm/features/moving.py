@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from structsvm.support.compiled import compiled
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, compiled
 
 
 @compiled()

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from structsvm.data.labels import UNKNOWN
-from structsvm.support.progress import stage
-from structsvm.support.values import Floats, Ints
+from structsvm.data import UNKNOWN
+from structsvm.support import Floats, Ints, stage
 
 PRIOR = 0.1
 """What equal weights count, in groups of recordings. Of 0.1 and 1 the smaller one had the smaller

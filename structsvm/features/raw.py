@@ -8,11 +8,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from structsvm.data.checks import check_instances, refuse_other_shape
-from structsvm.data.labels import label_values, numbered
+from structsvm.data import check_instances, label_values, numbered, refuse_other_shape
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
-from structsvm.support.values import Floats, Ints, counted, is_number, refuse_unless
+from structsvm.support import Floats, Ints, counted, is_number, refuse_unless
 
 VALUES_AT_ONCE = 2**21  # values of windows that are computed with at a time
 

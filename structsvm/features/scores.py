@@ -12,11 +12,16 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.checks import one_each
-from structsvm.data.labels import UNKNOWN, label_values, unknown_labels
-from structsvm.data.standardize import Standardizer
-from structsvm.data.states import States
-from structsvm.data.words import GRAPHS, RECORDINGS
+from structsvm.data import (
+    GRAPHS,
+    RECORDINGS,
+    UNKNOWN,
+    Standardizer,
+    States,
+    label_values,
+    one_each,
+    unknown_labels,
+)
 from structsvm.errors import DataError, about, nth
 from structsvm.features.base import (
     Reach,
@@ -28,9 +33,8 @@ from structsvm.features.base import (
 )
 from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
 from structsvm.features.frames import FrameModel, FrameRecipe, check_smoothing, probabilities_by
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.frames import each_in_order
-from structsvm.support.values import Bools, Floats, Ints, refuse_below
+from structsvm.partitions import EquivalenceMatrix
+from structsvm.support import Bools, Floats, Ints, each_in_order, refuse_below
 
 FEWEST_SCORED = 4
 """Samples from which scores are learned: of those that are learned from while a fold is held out,

@@ -13,8 +13,7 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from structsvm.errors import ModelFileError
-from structsvm.support.compiled import compiled
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, compiled
 
 STORED = {
     "ExtraTreesClassifier": "sklearn.ensemble",

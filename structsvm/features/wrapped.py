@@ -9,8 +9,7 @@ from sklearn.utils import get_tags
 
 from structsvm.errors import LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer, Stage
-from structsvm.support.contract import hook
-from structsvm.support.values import Floats, refuse_below, refuse_unless
+from structsvm.support import Floats, hook, refuse_below, refuse_unless
 
 
 class _Wrapper(Stage):

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.checks import as_floats, refuse_no_array
-from structsvm.data.copies import connected
+from structsvm.data import as_floats, connected, refuse_no_array
 from structsvm.errors import DataError, warn
 from structsvm.graphs.labelled_nodes import NodeLabels, node_codes, node_names
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.values import Floats, Ints, shown
+from structsvm.partitions import EquivalenceMatrix
+from structsvm.support import Floats, Ints, shown
 
 EQUAL_FEATURES = 1e-5
 """Difference of two features in fixed units, in which 1 is a usual one, that is none: rounding."""

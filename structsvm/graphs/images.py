@@ -9,14 +9,14 @@ from scipy import ndimage
 
 from structsvm.errors import DataError, warn
 from structsvm.graphs.graph import FeatureGraph, unique_edges
-from structsvm.support.lazy import require
-from structsvm.support.values import (
+from structsvm.support import (
     Floats,
     Ints,
     counted,
     refuse_below,
     refuse_unless,
     refuse_unlisted,
+    require,
 )
 
 POSITION = (0.28, 0.25)

@@ -14,8 +14,7 @@ from scipy import ndimage
 
 from structsvm.errors import DataError, SettingsError, parameter, warn, without_warnings
 from structsvm.graphs.images import MOST_DOUBTFUL, RARE, SOFT_PART
-from structsvm.support import limits
-from structsvm.support.lazy import require
+from structsvm.support import limits, require
 
 IMAGE_KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MASK_KINDS = (*IMAGE_KINDS, ".npy")

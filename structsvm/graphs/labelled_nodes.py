@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.labels import (
+from structsvm.data import (
     UNKNOWN,
     label_values,
     missing_labels,
@@ -17,9 +17,9 @@ from structsvm.data.labels import (
     unlabelled,
 )
 from structsvm.errors import DataError, nth, warn
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_of
-from structsvm.support.values import Bools, Floats, Ints
+from structsvm.support import Bools, Floats, Ints
 
 LOST = 0.6
 """Of the loss of one single part, or of the pixels of a label: nodes that lose more are too coarse.

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from structsvm.data.checks import refuse_hidden
+from structsvm.data import refuse_hidden
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.graphs.images import GraphOfImage, from_image
 from structsvm.graphs.label_maps import is_picture, pixels_of
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last

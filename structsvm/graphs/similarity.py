@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 EDGES_AT_ONCE = 2**18  # edges whose differences are held at once
 APPEARANCE = 0.5

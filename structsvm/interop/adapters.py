@@ -9,19 +9,16 @@ import networkx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.data.labels import full_labels
+from structsvm.data import full_labels
 from structsvm.errors import SettingsError
-from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs import FeatureGraph
 from structsvm.graphs.similarity import Similarity
+from structsvm.learner import MetricLearner
 from structsvm.learner.feature_weights import metric_of
-from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.preparing import prepare
-from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
-from structsvm.support.archive import npz
-from structsvm.support.frames import data_frame
-from structsvm.support.tables import csv_text
-from structsvm.support.values import Ints, ending_of
-from structsvm.support.whole_files import write_atomically
+from structsvm.partitions import EquivalenceMatrix
+from structsvm.partitions.equivalence import runs_of
+from structsvm.support import Ints, csv_text, data_frame, ending_of, npz, write_atomically
 
 
 def distance_function(learner: MetricLearner) -> Callable[..., float]:

@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.standardize import centred
+from structsvm.data import centred
 from structsvm.errors import DataError
+from structsvm.learner import MetricLearner
 from structsvm.learner.feature_weights import metric_of
-from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.preparing import prepare
 from structsvm.oracles import SequentialOracle
-from structsvm.support.contract import asked
-from structsvm.support.lazy import require
-from structsvm.support.values import Floats
+from structsvm.support import Floats, asked, require
 
 ruptures = require("ruptures", "ruptures", "the learned metric in ruptures")
 KernelCPD: Any = ruptures.KernelCPD

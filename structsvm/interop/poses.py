@@ -7,15 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.labels import label_values, unknown_labels
-from structsvm.data.missing import filled
-from structsvm.data.times import time_axis
+from structsvm.data import filled, label_values, time_axis, unknown_labels
 from structsvm.errors import DataError, warn
+from structsvm.io import Interval, Recording
 from structsvm.io.interval_files import refuse_dates
-from structsvm.io.label_rows import Interval
-from structsvm.io.recording import Recording
-from structsvm.support.lazy import require
-from structsvm.support.values import Floats
+from structsvm.support import Floats, require
 
 DIMS = ("time", "individuals", "keypoints", "space")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.times import TimeAxis
+from structsvm.data import TimeAxis
 from structsvm.errors import DataError
 from structsvm.io.label_rows import LONG_UNITS, Interval
 

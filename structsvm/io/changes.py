@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.labels import missing_labels, unlabelled
+from structsvm.data import missing_labels, unlabelled
 from structsvm.errors import DataError, DataWarning, parameter, without_warnings
 from structsvm.io.intervals import file_beside, is_of_each_folder, label_files
 from structsvm.io.label_file import CHOSEN, LabelFile

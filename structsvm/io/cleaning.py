@@ -7,19 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
-from structsvm.data.labels import NO, YES, count_marks, marks_of
-from structsvm.data.missing import blocks, filled
-from structsvm.data.rows import without_counting
-from structsvm.data.times import TimeAxis, warn_about_times
-from structsvm.data.words import RECORDINGS
+from structsvm.data import (
+    NO,
+    RECORDINGS,
+    YES,
+    Instance,
+    TimeAxis,
+    blocks,
+    count_marks,
+    filled,
+    marks_of,
+    warn_about_times,
+    without_counting,
+)
 from structsvm.errors import DataError, parameter, warn
 from structsvm.io.recording import FileOptions, Recording, share_features
 from structsvm.learner.columns import warn_of_columns
 from structsvm.learner.lost_columns import SPREAD
 from structsvm.partitions.equivalence import runs_of
-from structsvm.support.frames import repeated_in
-from structsvm.support.values import Floats, Ints, counted, refuse_unlisted, some_of
+from structsvm.support import Floats, Ints, counted, refuse_unlisted, repeated_in, some_of
 
 WAY_OF_GAPS = "interpolate with " + parameter("missing", "interpolate") + ", or drop them first"
 WAY_OF_MASKS = parameter("missing", "mask") + " learns and predicts without them"

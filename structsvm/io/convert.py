@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.io.sniff import COMPRESSIONS, kind_of
-from structsvm.support.lazy import require
+from structsvm.support import require
 
 FRAMES = {".feather": "read_feather", ".arrow": "read_feather", ".dta": "read_stata"}
 """The function of pandas that reads a kind of file."""

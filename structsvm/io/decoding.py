@@ -5,7 +5,7 @@ import re
 from contextlib import suppress
 
 from structsvm.errors import DataError, warn
-from structsvm.support.values import counted, some_of
+from structsvm.support import counted, some_of
 
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",

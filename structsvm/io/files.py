@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.times import TimeAxis
+from structsvm.data import TimeAxis
 from structsvm.errors import DataError, SettingsError, about, parameter, printable, said_by
 from structsvm.io.changes import JOIN
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as
@@ -24,8 +24,7 @@ from structsvm.io.recording import USUAL_OPTIONS, FileOptions, Origin, Recording
 from structsvm.io.sniff import first_rows, kind_of, stem_of
 from structsvm.io.table_columns import with_all_categories
 from structsvm.io.tables import read_frame, recordings_in
-from structsvm.support.lazy import require
-from structsvm.support.progress import in_time
+from structsvm.support import in_time, require
 
 MOST_BESIDE = 200  # entries up to which the folder above that of recordings is searched for labels
 

@@ -23,8 +23,7 @@ from structsvm.io.sniff import (
     kind_of,
     stem_of,
 )
-from structsvm.support.tables import is_number_text
-from structsvm.support.values import some_of
+from structsvm.support import is_number_text, some_of
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 TABLE_KINDS = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # texts may be compressed

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product, starmap, takewhile
 
-from structsvm.support.tables import is_number_text
+from structsvm.support import is_number_text
 
 MISSING_WORDS = {
     *("", "-", "--", "---", "\u2013", "\u2014", "\u2212", "?", ".", "*"),

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.labels import UNKNOWN
+from structsvm.data import UNKNOWN
 from structsvm.errors import DataError, printable, warn
 from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS, pixels_of, read_label_map
-from structsvm.support.progress import in_time
-from structsvm.support.values import counted
+from structsvm.support import counted, in_time
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")

@@ -13,9 +13,7 @@ from structsvm.io.intervals import warn_of_ends, without_points
 from structsvm.io.label_file import LabelFile
 from structsvm.io.label_files import read_rows
 from structsvm.io.label_rows import Interval
-from structsvm.support.tables import csv_text
-from structsvm.support.values import ending_of
-from structsvm.support.whole_files import write_atomically
+from structsvm.support import csv_text, ending_of, write_atomically
 
 TYPE = "timeserieslabels"  # the type of the labels of time series in Label Studio
 

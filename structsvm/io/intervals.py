@@ -18,7 +18,7 @@ from structsvm.io.label_rows import UNTIL_NEXT, Interval
 from structsvm.io.media import STEPS_ALLOWED
 from structsvm.io.recording import Recording, listed, n_alike, spelled
 from structsvm.io.spans import Marks, checked_spans, collisions, having, labelled
-from structsvm.support.values import counted
+from structsvm.support import counted
 
 IN_ONE = 5  # steps of sound in a usual stretch
 

@@ -17,8 +17,7 @@ from structsvm.io.decoding import decoded
 from structsvm.io.label_rows import LONG_UNITS, is_moment
 from structsvm.io.sniff import COMMENT, EXCEL
 from structsvm.io.tables import read_frame
-from structsvm.support.tables import uncell
-from structsvm.support.values import refuse_unlisted
+from structsvm.support import refuse_unlisted, uncell
 
 WHOSE = {
     "tier": ("tier",),

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
 
-from structsvm.data.times import TimeAxis
+from structsvm.data import TimeAxis
 from structsvm.errors import DataError, about, parameter, printable
 from structsvm.io.json_labels import stretches_in
 from structsvm.io.label_file import WHOSE, LabelFile, cells_of, name_of, role_of
@@ -32,7 +32,7 @@ from structsvm.io.label_tables import after, read_table
 from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import EXCEL
 from structsvm.partial_labels import region_from
-from structsvm.partitions.constraint import Region
+from structsvm.partitions import Region
 
 
 def read_lines(file: LabelFile) -> Iterator[Interval]:

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.clock import YEAR_FIRST, clock_in, length_in
-from structsvm.data.times import TimeAxis
+from structsvm.data import YEAR_FIRST, TimeAxis, clock_in, length_in
 from structsvm.errors import DataError
 from structsvm.io.header import MISSING_WORDS
 from structsvm.io.sniff import COMMA_NUMBER

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
 
-from structsvm.data.clock import OF_DAY, YEAR_FIRST, clock_in, length_in
+from structsvm.data import OF_DAY, YEAR_FIRST, clock_in, length_in
 from structsvm.errors import DataError, parameter, printable
 from structsvm.io.label_file import (
     CHANGE_WORDS,
@@ -26,7 +26,7 @@ from structsvm.io.label_file import (
 )
 from structsvm.io.label_rows import START, STOP, STRETCH, Interval, has_end, is_moment, moment
 from structsvm.io.recording import spelled
-from structsvm.support.lazy import require
+from structsvm.support import require
 
 TRUE = {"1", "1.0"}
 TRUTH = {"0", "0.0", "1", "1.0"}

@@ -16,12 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct, fft2, ifft2, rfft, rfftfreq
 
-from structsvm.data.times import TimeAxis
+from structsvm.data import TimeAxis
 from structsvm.errors import DataError, parameter, printable, warn
 from structsvm.io.recording import Recording
-from structsvm.support.lazy import require
-from structsvm.support.progress import tell
-from structsvm.support.values import Floats, counted, is_number, refuse_unless, refuse_unlisted
+from structsvm.support import (
+    Floats,
+    counted,
+    is_number,
+    refuse_unless,
+    refuse_unlisted,
+    require,
+    tell,
+)
 
 Pixels = NDArray[np.uint8]
 Samples = NDArray[np.float32]

@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.labels import full_labels, of_one_kind
-from structsvm.data.times import TimeAxis, time_axis
+from structsvm.data import TimeAxis, full_labels, of_one_kind, time_axis
 from structsvm.errors import DataError, about, parameter, said_by, warn
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.recording import FileOptions, Origin, Recording, listed
 from structsvm.io.table_columns import are_spelled
 from structsvm.partial_labels import known_where
-from structsvm.support import archive
-from structsvm.support.frames import refuse_repeated
-from structsvm.support.limits import TooLarge
-from structsvm.support.values import counted, ending_of
-from structsvm.support.whole_files import write_atomically
+from structsvm.support import (
+    TooLarge,
+    archive,
+    counted,
+    ending_of,
+    refuse_repeated,
+    write_atomically,
+)
 
 ABOUT_TIME = ("name", "written", "lasting", "day_first", "is_either", "clock", "offset")
 """Fields of a time axis that a file stores besides the values."""

@@ -10,11 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.times import TimeAxis, time_axis
+from structsvm.data import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, parameter
-from structsvm.support.frames import repeated_in
-from structsvm.support.tables import is_number_text
-from structsvm.support.values import Floats, counted, refuse_below, refuse_unless, refuse_unlisted
+from structsvm.support import (
+    Floats,
+    counted,
+    is_number_text,
+    refuse_below,
+    refuse_unless,
+    refuse_unlisted,
+    repeated_in,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,7 @@ from structsvm.errors import DataError, DataWarning, parameter, without_warnings
 from structsvm.io.decoding import decoded, is_text
 from structsvm.io.header import Layout, are_numbers, layout_of
 from structsvm.io.recording import BLANKS_BETWEEN, FileOptions, listed
-from structsvm.support.limits import check_bytes
-from structsvm.support.tables import is_number_text
-from structsvm.support.values import some_of
+from structsvm.support import check_bytes, is_number_text, some_of
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 EXCEL = (".xlsx",)

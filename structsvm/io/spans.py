@@ -10,17 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.labels import check_vector, label_values, missing_labels, unknown_labels
-from structsvm.data.rows import columns_that_count
-from structsvm.data.times import TimeAxis, time_axis
+from structsvm.data import (
+    TimeAxis,
+    check_vector,
+    columns_that_count,
+    label_values,
+    missing_labels,
+    time_axis,
+    unknown_labels,
+)
 from structsvm.errors import DataError, about, parameter, warn
 from structsvm.io.boundaries import MeaningOfEnds, PlacedRow, Span
 from structsvm.io.label_file import unit_of
 from structsvm.io.label_rows import LONG_UNITS, Interval, since_start
 from structsvm.io.recording import Recording
 from structsvm.partial_labels import PartialLabels, known_where
-from structsvm.partitions.constraint import Region
-from structsvm.support.values import Floats, counted, is_number, refuse_unless
+from structsvm.partitions import Region
+from structsvm.support import Floats, counted, is_number, refuse_unless
 
 REACH = 0.1
 """Part of the duration of a recording by which labels may reach beyond it."""

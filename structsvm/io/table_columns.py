@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.clock import OF_DAY
-from structsvm.data.times import TimeAxis, read_times
+from structsvm.data import OF_DAY, TimeAxis, read_times
 from structsvm.errors import DataError, Text, join, parameter, warn
 from structsvm.io.header import MISSING_WORDS
 from structsvm.io.recording import FileOptions, Origin, Recording, listed
 from structsvm.io.sniff import EXCEL, kind_of
 from structsvm.partial_labels import known_where
-from structsvm.support.lazy import require
-from structsvm.support.values import Floats
+from structsvm.support import Floats, require
 
 ROLE_PARAMETERS = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name

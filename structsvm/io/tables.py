@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.rows import axis_of
-from structsvm.data.times import put_back
+from structsvm.data import axis_of, put_back
 from structsvm.errors import (
     DataError,
     MissingExtraError,
@@ -48,10 +47,7 @@ from structsvm.io.table_columns import (
     times_of,
     with_categories,
 )
-from structsvm.support.frames import refuse_repeated, repeated_in
-from structsvm.support.lazy import require
-from structsvm.support.limits import check_bytes
-from structsvm.support.values import counted
+from structsvm.support import check_bytes, counted, refuse_repeated, repeated_in, require
 
 ABOVE_HEADER = " leaves out a line above the header"
 MIDNIGHT = " 00:00:00"  # what sheets put behind a date

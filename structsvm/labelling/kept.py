@@ -13,12 +13,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from structsvm.data.times import TimeAxis
+from structsvm.data import TimeAxis
 from structsvm.errors import DataError, about
-from structsvm.io.interval_files import read_intervals, write_intervals
+from structsvm.io import Interval, Recording, read_intervals, write_intervals
 from structsvm.io.label_file import name_of
-from structsvm.io.label_rows import Interval
-from structsvm.io.recording import Recording
 from structsvm.io.spans import stretches
 
 Segment = tuple[int, int, str]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.plotting.report_pictures import binned, extremes_between
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 COARSER = 8  # blocks of a level that make one of the next
 

@@ -26,7 +26,7 @@ from structsvm.io.media import media_of
 from structsvm.labelling.kept import KeptLabels
 from structsvm.labelling.pyramid import Pyramid
 from structsvm.plotting.report_pictures import knots
-from structsvm.support.progress import watching
+from structsvm.support import watching
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, SettingsError, nth
 from structsvm.learner.frame_learner import Stretch
 from structsvm.oracles.state_score import segments_of
-from structsvm.problems.state_sequence import StateSequence
-from structsvm.support.values import Bools, Floats, Ints, refuse_below
+from structsvm.problems import StateSequence
+from structsvm.support import Bools, Floats, Ints, refuse_below
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,10 @@ from structsvm.errors import DataError, PluginError, nth
 from structsvm.learner.fitting import logger
 from structsvm.learner.labellings import Instances
 from structsvm.problem import CompletableProblem, CompositeRisk, Problem, RegularizedRisk, Risk
-from structsvm.solvers.certificate import Stopping
+from structsvm.solvers import Stopping
 from structsvm.solvers.run import Run
 from structsvm.status import Solution, Status
-from structsvm.support.codec import difference
-from structsvm.support.contract import asked, raise_wrong
-from structsvm.support.values import Bools, Floats, shown
+from structsvm.support import Bools, Floats, asked, difference, raise_wrong, shown
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from structsvm.oracles._segments.online import OnlineSearch, Segment
-from structsvm.support.interrupts import uninterrupted
-from structsvm.support.values import Floats
+from structsvm.support import Floats, uninterrupted
 
 PIECE = 64  # samples at most after which changes are looked at
 EVERY = 8  # samples after which all are, and not only where the last one is another

@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.instance import sum_arrays
+from structsvm.data import sum_arrays
 from structsvm.errors import LearningError, SettingsError, parameter
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions import EquivalenceMatrix, Examples, Metric, PartitionProblem, Traits
 from structsvm.partitions.learning import Whitening, within_whitening
-from structsvm.partitions.metric import Calibration, Metric
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.training_instance import Examples, Instances, Truths
-from structsvm.partitions.traits import Traits
+from structsvm.partitions.metric import Calibration
+from structsvm.partitions.training_instance import Instances, Truths
 from structsvm.status import Status
-from structsvm.support.progress import stage
-from structsvm.support.values import Floats, refuse_unlisted
+from structsvm.support import Floats, refuse_unlisted, stage
 from structsvm.weights import metric_factor
 
 __all__ = ["NAMES", "fit"]

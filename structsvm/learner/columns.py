@@ -6,14 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.columns import is_constant, values_of_columns
-from structsvm.data.instance import Data, Instance, map_arrays, take_rows
-from structsvm.data.missing import filled
-from structsvm.data.words import Words
+from structsvm.data import (
+    Data,
+    Instance,
+    Words,
+    filled,
+    is_constant,
+    map_arrays,
+    take_rows,
+    values_of_columns,
+)
 from structsvm.errors import parameter, warn
 from structsvm.learner.fitted import partition_of
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.values import Floats, Ints, some_of
+from structsvm.partitions import EquivalenceMatrix
+from structsvm.support import Floats, Ints, some_of
 from structsvm.training_labels import Known
 
 FAR = 10.0  # how many ranges of the other values a value is away from them that is none

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data.instance import Instance, map_arrays
+from structsvm.data import Instance, map_arrays
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -32,24 +32,19 @@ from structsvm.learner.fitting import (
 from structsvm.learner.training_set import NOTHING_SAID, TrainingSet
 from structsvm.learner.truths import check_truths
 from structsvm.parallel.by_name import spread
-from structsvm.partitions.constraint import Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions import Constraint, EquivalenceMatrix, Examples, Metric, PartitionProblem
 from structsvm.partitions.learning import LearningUnits, learning_units
 from structsvm.partitions.metric import (
     Calibration,
-    Metric,
     calibrate_by,
     in_metric,
     penalty_grid,
     total_scatter,
 )
 from structsvm.partitions.objective import Objective
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.training_instance import Examples
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.status import Status
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.values import Floats, refuse_below
+from structsvm.support import Floats, Interrupts, refuse_below
 from structsvm.training_labels import Known
 from structsvm.weights import metric_factor
 

@@ -7,8 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
 from structsvm.learner.fitted import FittedMetric
-from structsvm.partitions.metric import Metric
-from structsvm.support.values import Floats
+from structsvm.partitions import Metric
+from structsvm.support import Floats
 
 
 def metric_of(learner: Any) -> Metric:

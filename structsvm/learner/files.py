@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.standardize import Standardizer
+from structsvm.data import Standardizer
 from structsvm.errors import ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.frames import FrameModel
 from structsvm.features.scores import Surroundings
@@ -26,6 +26,7 @@ from structsvm.learner.state_decoder import LearnedStates
 from structsvm.learner.state_segmenter import StateSegmenter
 from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_summary import TrainingSummary
+from structsvm.partitions import PartitionProblem
 from structsvm.partitions.metric import Calibration
 from structsvm.partitions.plugins import (
     PROBLEMS,
@@ -34,11 +35,9 @@ from structsvm.partitions.plugins import (
     problem_name,
     setting_groups,
 )
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem
 from structsvm.status import History, HistoryEntry, Solution, Status, SupportLabelling
-from structsvm.support.archive import Archive
-from structsvm.support.codec import Codec, Unstorable, Unstored
+from structsvm.support import Archive, Codec, Unstorable, Unstored
 
 MODEL = Archive("model", 7, ModelFileError)
 WRONG = (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError)
@@ -186,7 +185,7 @@ def save(learner: Learner | StructuredSVM, path: str | PathLike[str]) -> None:
         raise ModelFileError(
             f"{error}, which a model file cannot hold: use one of {sorted(ESTIMATORS)}"
         ) from error
-    from structsvm.support.version import __version__  # which reads metadata: not at import
+    from structsvm.support import __version__  # which reads metadata: not at import
 
     libraries = {"python": python_version(), "structsvm-partitioning": __version__}
     libraries |= {library: version(library) for library in LIBRARIES}

@@ -5,12 +5,9 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
-from structsvm.data.words import IMAGES, Words
-from structsvm.graphs.labelled_nodes import NodeLabels
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.data import IMAGES, Instance, Words
+from structsvm.graphs import NodeLabels
+from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem
 
 
 class Fitted(Protocol):

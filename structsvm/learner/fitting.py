@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data.instance import apply_to_instances
-from structsvm.data.standardize import STANDARDIZE
+from structsvm.data import STANDARDIZE, apply_to_instances
 from structsvm.errors import (
     DataError,
     LearningError,
@@ -28,23 +27,26 @@ from structsvm.features import RecordingTransformer
 from structsvm.learner.closed_forms import SHRUNK, refuse_metric, tuned, whitening_of
 from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel.base import Backend
-from structsvm.parallel.by_name import backend_from
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.parallel import Backend, backend_from
+from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem
 from structsvm.partitions.learning import LearningUnits, Whitening, learning_units
-from structsvm.partitions.metric import Calibration, Metric
+from structsvm.partitions.metric import Calibration
 from structsvm.partitions.objective import Objective
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
-from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Solver
+from structsvm.solvers import Solver, solver_from
 from structsvm.status import HistoryEntry, Solution, Status
-from structsvm.support.codec import refuse_unstored
-from structsvm.support.contract import asked
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.progress import share
-from structsvm.support.values import Floats, among, is_number, refuse_unless, refuse_unlisted
+from structsvm.support import (
+    Floats,
+    Interrupts,
+    among,
+    asked,
+    is_number,
+    refuse_unless,
+    refuse_unlisted,
+    refuse_unstored,
+    share,
+)
 from structsvm.weights import PSD, metric_factor
 
 LEARNED = ("full", "diagonal")  # kinds of metrics that a structured SVM learns

@@ -7,28 +7,29 @@ from typing import Any, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
-from structsvm.data.instance import Instance
-from structsvm.data.labels import warn_about_marks
-from structsvm.data.reading import source_of
-from structsvm.data.rows import (
+from structsvm.data import (
+    GRAPHS,
+    IMAGES,
+    Instance,
     Rows,
+    TimeAxis,
     as_frame,
     is_frame,
     is_recording,
     labels_within,
     panel,
     rows_in_time,
+    source_of,
+    warn_about_marks,
     warn_about_order,
+    warn_about_times,
     without_counting,
 )
-from structsvm.data.times import TimeAxis, warn_about_times
-from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError
 from structsvm.graphs.readers import is_one
 from structsvm.partial_labels import PartialLabels
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.frames import each_in_order, in_order_of_rows
-from structsvm.support.values import some_of
+from structsvm.partitions import PartitionProblem
+from structsvm.support import each_in_order, in_order_of_rows, some_of
 from structsvm.training_labels import is_single
 
 

@@ -11,14 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.instance import Instance
-from structsvm.data.labels import UNKNOWN
-from structsvm.data.missing import filled
-from structsvm.data.states import States
+from structsvm.data import UNKNOWN, Instance, States, filled
 from structsvm.errors import DataError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.composition import Union
-from structsvm.features.context import Columns, Lags, MovingStatistics
+from structsvm.features import Columns, Lags, MovingStatistics, RecordingTransformer, Union
 from structsvm.features.frames import FrameModel
 from structsvm.features.scores import begins_of
 from structsvm.learner.form import Form
@@ -26,17 +21,12 @@ from structsvm.learner.learner import How, Learned, Learner
 from structsvm.learner.preparing import prepared
 from structsvm.learner.stages import FrameScores, Stage
 from structsvm.learner.training_set import TrainingSet, learn_in_memory
+from structsvm.oracles import StateScore, best_states, losses_with, state_margins
 from structsvm.oracles._segments.every_price import path_losses
-from structsvm.oracles.semi_markov import best_states, losses_with, state_margins
-from structsvm.oracles.state_score import StateScore, segments_of
-from structsvm.partitions.constraint import Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
-from structsvm.partitions.model import Found, Model
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.contract import hook
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.progress import share, stage
-from structsvm.support.values import Bools, Floats, Ints, among
+from structsvm.oracles.state_score import segments_of
+from structsvm.partitions import Constraint, EquivalenceMatrix, Found, Model, PartitionProblem
+from structsvm.partitions.equivalence import runs_of, stretches_of
+from structsvm.support import Bools, Floats, Interrupts, Ints, among, hook, share, stage
 
 LAGS = (-0.25, -0.125, 0.0, 0.125, 0.25)
 WINDOWS = (0.25, 0.5, 1.0)  # lags, and widths of windows, that classifiers see, in typical segments

@@ -9,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from structsvm.data.instance import Instance
-from structsvm.data.labels import UNKNOWN
-from structsvm.data.missing import filled
-from structsvm.data.states import States
+from structsvm.data import UNKNOWN, Instance, States, filled
 from structsvm.errors import DataError, SettingsError, nth, warn
 from structsvm.features.frames import SUM_TOLERANCE
 from structsvm.learner.stages import Stage
-from structsvm.support.compiled import inner
-from structsvm.support.values import Floats, Ints, counted, some_of
+from structsvm.support import Floats, Ints, counted, inner, some_of
 
 PREFIX = "probability_"
 """What tables of scores put before the names of states (SimBA), in any case."""

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.checks import refuse_hidden, refuse_no_array
-from structsvm.data.per_instance import check_weights
-from structsvm.data.words import Words
+from structsvm.data import Words, check_weights, refuse_hidden, refuse_no_array
 from structsvm.errors import DataError, nth
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 WORDS = Words("instance", "labelling", "item")
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.per_instance import Counts
+from structsvm.data import Counts
 from structsvm.errors import SettingsError
 from structsvm.features.frames import learning_once
 from structsvm.learner.methods import menu_of, which_baselines
@@ -21,13 +21,9 @@ from structsvm.learner.stages import Stage
 from structsvm.learner.steps import learned_in_words, refuse_unsuited
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.model import Model
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions import EquivalenceMatrix, Model, PartitionProblem
 from structsvm.status import HistoryEntry, Solution
-from structsvm.support.contract import hook
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.progress import share
+from structsvm.support import Interrupts, hook, share
 
 OPTIONAL = ("columns_", "feature_names_in_", "lost_", "margin_rates_", "steps_")
 """Attributes that only some fitted learners have."""

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.columns import constant_features
-from structsvm.data.instance import Instance
+from structsvm.data import Instance, constant_features
 from structsvm.errors import SettingsError, warn
 from structsvm.learner.columns import warn_of_columns
 from structsvm.learner.fitted import Fitted, column_names, words_of
-from structsvm.partitions.metric import Metric
-from structsvm.support.values import some_of
+from structsvm.partitions import Metric
+from structsvm.support import some_of
 
 RELIED_ON = 0.05
 """A share of the weight of a metric from which on columns that are constant are named."""

@@ -4,17 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from structsvm.data.instance import Instance
-from structsvm.data.per_instance import Counts
+from structsvm.data import Counts, Instance
 from structsvm.errors import SettingsError, about, wording
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.rules import Rules, read_rules
 from structsvm.learner.segments import Columns
+from structsvm.partitions import Found, MarginRates
 from structsvm.partitions.change_levels import Places, places_of
-from structsvm.partitions.margins import MarginRates
-from structsvm.partitions.model import Found
-from structsvm.support.progress import stage
-from structsvm.support.values import refuse_below
+from structsvm.support import refuse_below, stage
 
 LEARN_RATES = wording(
     "set learner.margin_rates_ = margin_rates(learner, Xs, ys) first",

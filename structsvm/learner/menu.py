@@ -13,9 +13,8 @@ from structsvm.learner.learner import Learner
 from structsvm.learner.methods import Method, fit_methods
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
-from structsvm.solvers.auto import solver_from
-from structsvm.solvers.certificate import Stopping
-from structsvm.support.contract import hook
+from structsvm.solvers import Stopping, solver_from
+from structsvm.support import hook
 
 METRIC_COST = 0.25  # what a metric of the columns costs
 FIRST = ("olda", "rca")  # metrics in closed form that answer first, the better one first

@@ -10,8 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, LearningError, SettingsError, warn, without_warnings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.support.progress import stage
-from structsvm.support.values import among, refuse_unless
+from structsvm.support import among, refuse_unless, stage
 
 ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})  # names of metrics that people read in capitals
 BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})

@@ -21,17 +21,21 @@ from structsvm.learner.methods import ACRONYMS
 from structsvm.learner.preparing import prepared
 from structsvm.learner.stages import Inputs
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel.base import Backend
-from structsvm.partitions.metric import Calibration, Metric
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.parallel import Backend
+from structsvm.partitions import Metric, PartitionProblem
+from structsvm.partitions.metric import Calibration
 from structsvm.regularizers import Regularizer
-from structsvm.solvers.base import Solver
+from structsvm.solvers import Solver
 from structsvm.status import Solution
-from structsvm.support.frames import data_frame
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.progress import share
-from structsvm.support.tables import ShortTable
-from structsvm.support.values import Floats, counted, refuse_unlisted
+from structsvm.support import (
+    Floats,
+    Interrupts,
+    ShortTable,
+    counted,
+    data_frame,
+    refuse_unlisted,
+    share,
+)
 
 SHOWN = 10  # features that are printed
 SCORED = 0.8  # what part of the time goes into features that are learned, such as scores, about

@@ -8,12 +8,10 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from structsvm.errors import SettingsError
+from structsvm.partitions import PartitionProblem, Traits
 from structsvm.partitions.plugins import problem_class, problem_names
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.traits import Traits
-from structsvm.problems.change_point import ChangePoint
-from structsvm.support.contract import raise_wrong, settings_in
-from structsvm.support.values import meant, refuse_bad_seed
+from structsvm.problems import ChangePoint
+from structsvm.support import meant, raise_wrong, refuse_bad_seed, settings_in
 
 
 def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.instance import Instance
-from structsvm.data.per_instance import Counts
+from structsvm.data import Counts, Instance
 from structsvm.errors import SettingsError
 from structsvm.learner.form import Form
 from structsvm.learner.margin_tables import alarm_margin, margin_tables, most_excess
@@ -23,8 +22,7 @@ from structsvm.learner.steps import (
     refuse_no_segments,
 )
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.partitions.model import Found, Model
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions import Found, Model, PartitionProblem
 
 if TYPE_CHECKING:
     from structsvm.learner.stream import Stream

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.instance import Instance, Step
+from structsvm.data import Instance, Step
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form, is_prepared
 from structsvm.learner.lost_columns import warn_of_new
 from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel.by_name import backend_from, working_on
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.parallel import backend_from
+from structsvm.parallel.by_name import working_on
+from structsvm.partitions import EquivalenceMatrix
 from structsvm.partitions.problem import read_instances
-from structsvm.support.codec import Unstored
+from structsvm.support import Unstored
 from structsvm.training_labels import labels_of_each, read_labels
 
 

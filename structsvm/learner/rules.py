@@ -7,16 +7,12 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
-from structsvm.data.labels import UNKNOWN, label_values, unknown_labels
-from structsvm.data.per_instance import Counts, cluster_counts
+from structsvm.data import UNKNOWN, Counts, Instance, cluster_counts, label_values, unknown_labels
 from structsvm.errors import DataError, SettingsError, about, parameter
 from structsvm.learner.fitted import Fitted, partition_of
 from structsvm.partial_labels import PartialLabels, as_partial
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.contract import settings_in
-from structsvm.support.values import some_of
+from structsvm.partitions import UNCONSTRAINED, Constraint, PartitionProblem
+from structsvm.support import settings_in, some_of
 from structsvm.training_labels import labels_of_each
 
 

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from structsvm.data.per_instance import units_of
+from structsvm.data import units_of
 from structsvm.learner.frame_learner import FrameLearner, Scored, Stretch, read_named
 from structsvm.learner.given_scores import GivenScores, tell_of_scores
 from structsvm.learner.state_decoder import Blocks, LearnedStates, StateDecoder
 from structsvm.learner.training_set import TrainingSet
-from structsvm.oracles.semi_markov import best_states
+from structsvm.oracles import best_states
 from structsvm.oracles.state_score import segments_of
-from structsvm.solvers.auto import solver_from
-from structsvm.support.contract import hook
-from structsvm.support.values import Floats, Ints
+from structsvm.solvers import solver_from
+from structsvm.support import Floats, Ints, hook
 
 N_FOLDS = 5
 """Parts that are held out in turn where the decoder itself is judged."""

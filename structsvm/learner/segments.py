@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
+from structsvm.data import Instance
 from structsvm.errors import SettingsError
-from structsvm.partitions.model import Found
-from structsvm.support.values import Ints
+from structsvm.partitions import Found
+from structsvm.support import Ints
 
 Columns = dict[str, list[Any]]  # what is known of the segments of a recording, by name, (K,) each
 

@@ -9,20 +9,22 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from structsvm.data.columns import warn_about_constant_features
-from structsvm.data.instance import (
+from structsvm.data import (
+    RECORDINGS,
     Instance,
+    Standardizer,
     Step,
+    Words,
     apply,
     apply_to_instances,
     batches_of,
+    centred,
+    filled,
     map_arrays,
     now_or_later,
+    units_of,
+    warn_about_constant_features,
 )
-from structsvm.data.missing import filled
-from structsvm.data.per_instance import units_of
-from structsvm.data.standardize import Standardizer, centred
-from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, parameter, wording
 from structsvm.features import RecordingTransformer
 from structsvm.features.base import EVERYTHING, Reach, check_features
@@ -31,9 +33,7 @@ from structsvm.features.frames import FrameModel, mean_probabilities
 from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet, learn_in_memory
 from structsvm.parallel.by_name import spread
-from structsvm.support.codec import fingerprint
-from structsvm.support.contract import hook
-from structsvm.support.values import Floats
+from structsvm.support import Floats, fingerprint, hook
 
 
 class Stage(ABC):

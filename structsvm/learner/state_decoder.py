@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
+from structsvm.data import Instance
 from structsvm.features.frames import check_smoothing
 from structsvm.learner.allowed_states import Allowed, check_states
 from structsvm.learner.frame_learner import (
@@ -21,18 +21,17 @@ from structsvm.learner.frame_learner import (
     typical_length,
 )
 from structsvm.learner.learner import How
+from structsvm.oracles import StateScore
 from structsvm.oracles._segments.online import OnlineSearch
-from structsvm.oracles.state_score import StateScore, segments_of
+from structsvm.oracles.state_score import segments_of
+from structsvm.partitions import PartitionProblem
 from structsvm.partitions.equivalence import runs_of
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
-from structsvm.problems.state_sequence import StateSequence
+from structsvm.problems import StateSequence
 from structsvm.regularizers import SquaredNorm, check_lam
-from structsvm.solvers.auto import solver_from
+from structsvm.solvers import solver_from
 from structsvm.status import Solution
-from structsvm.support.contract import hook
-from structsvm.support.progress import stage
-from structsvm.support.values import Bools, Floats, Ints
+from structsvm.support import Bools, Floats, Ints, hook, stage
 
 SAMPLES = (0.15, 0.3, 0.6, 1.0)
 LENGTHS = (0.5, 1.0)

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.per_instance import units_of
+from structsvm.data import units_of
 from structsvm.errors import SettingsError
-from structsvm.features.base import RecordingTransformer
+from structsvm.features import RecordingTransformer
 from structsvm.features.frames import KERNEL_POINTS, FrameModel, FrameRecipe, learning_once
 from structsvm.features.pooling import losses_of_units, pooled
 from structsvm.learner.frame_learner import Scored, context_of, read_named, typical_length
 from structsvm.learner.state_decoder import StateDecoder
 from structsvm.partitions.equivalence import runs_of
-from structsvm.support.paired import half_interval, standard_error
-from structsvm.support.progress import stage
-from structsvm.support.values import Floats, Ints, among
+from structsvm.support import Floats, Ints, among, half_interval, stage, standard_error
 
 ESTIMATORS = ("boosting", "kernel", "lda")
 OF_MANY = ("fast-boosting", "kernel", "lda")

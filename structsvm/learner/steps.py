@@ -9,19 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.instance import BATCH, Instance, Step, apply_to_instances, batches_of
-from structsvm.data.per_instance import Counts, check_weights
+from structsvm.data import (
+    BATCH,
+    Counts,
+    Instance,
+    Step,
+    apply_to_instances,
+    batches_of,
+    check_weights,
+)
 from structsvm.errors import SettingsError, Text, among, parameter
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.preparing import with_features, workers_of
 from structsvm.learner.rules import Rules, read_rules
 from structsvm.parallel.by_name import spread
-from structsvm.partitions.constraint import Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.model import Found, Model
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.contract import asked
+from structsvm.partitions import Constraint, EquivalenceMatrix, Found, Model, PartitionProblem
+from structsvm.support import asked
 
 
 def decode_with(

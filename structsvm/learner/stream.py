@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.missing import LARGEST_VALUE
-from structsvm.data.times import REGULAR, TimeAxis, time_axis, warn_about_times
+from structsvm.data import LARGEST_VALUE, REGULAR, TimeAxis, time_axis, warn_about_times
 from structsvm.errors import DataError, SettingsError, about, parameter
 from structsvm.learner.change_tracker import Change, ChangeTracker
 from structsvm.learner.fitted import Fitted
@@ -16,8 +15,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.margin_tables import tolerance_of
 from structsvm.learner.preparing import measured
 from structsvm.learner.steps import no_names
-from structsvm.support.interrupts import uninterrupted
-from structsvm.support.values import Floats, all_within, counted, refuse_below, shown
+from structsvm.support import Floats, all_within, counted, refuse_below, shown, uninterrupted
 
 
 class Stream:

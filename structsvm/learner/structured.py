@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.per_instance import check_weights
+from structsvm.data import check_weights
 from structsvm.errors import DataError, SettingsError, nth, parameter, warn
 from structsvm.learner.alternation import alternated, open_labellings, start_of_open
 from structsvm.learner.completing import warn_of_full_alone
@@ -28,20 +28,23 @@ from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
-from structsvm.parallel.base import Backend
-from structsvm.parallel.by_name import backend_from
+from structsvm.parallel import Backend, backend_from
 from structsvm.problem import Problem, RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer, check_lam
-from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Solver
+from structsvm.solvers import Solver, solver_from
 from structsvm.solvers.separation import check_loss
 from structsvm.status import Solution, Status
-from structsvm.support.codec import refuse_unstored
-from structsvm.support.contract import asked
-from structsvm.support.frames import refuse_other_columns
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.progress import stage
-from structsvm.support.values import Floats, read_only, refuse_below, shown
+from structsvm.support import (
+    Floats,
+    Interrupts,
+    asked,
+    read_only,
+    refuse_below,
+    refuse_other_columns,
+    refuse_unstored,
+    shown,
+    stage,
+)
 
 
 @dataclass(eq=False, repr=False)

@@ -9,28 +9,31 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.columns import warn_about_columns, warn_about_spellings
-from structsvm.data.instance import (
+from structsvm.data import (
+    UNKNOWN,
     Instance,
     Step,
+    Words,
     all_in_memory,
     apply_to_instances,
     bytes_to_read,
+    check_weights,
+    label_values,
+    labels_of_items,
     map_arrays,
+    missing_labels,
+    units_of,
+    usual_steps,
+    warn_about_columns,
+    warn_about_spellings,
 )
-from structsvm.data.labels import UNKNOWN, label_values, labels_of_items, missing_labels
-from structsvm.data.per_instance import check_weights, units_of
-from structsvm.data.times import usual_steps
-from structsvm.data.words import Words
 from structsvm.errors import DataError, LearningError, among, warn, wording
 from structsvm.learner.columns import labelled_parts, warn_of_columns
 from structsvm.learner.fitted import words_of
 from structsvm.learner.form import Form
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem, has_rows, read_instances
-from structsvm.partitions.training_instance import Examples
-from structsvm.support import limits
-from structsvm.support.values import Floats, Ints
+from structsvm.partitions import EquivalenceMatrix, Examples, PartitionProblem
+from structsvm.partitions.problem import has_rows, read_instances
+from structsvm.support import Floats, Ints, limits
 from structsvm.training_labels import Known, labels_of_each, read_labels
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"

@@ -9,15 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from structsvm.data.columns import constant_features
-from structsvm.data.instance import Data, digest_of, in_memory
-from structsvm.data.states import read_names
-from structsvm.data.words import Words
+from structsvm.data import Data, Words, constant_features, digest_of, in_memory, read_names
 from structsvm.errors import parameter, warn
 from structsvm.learner.training_set import TrainingSet, names_of_labels
 from structsvm.parallel.by_name import spread
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.values import some_of
+from structsvm.partitions import EquivalenceMatrix
+from structsvm.support import some_of
 from structsvm.training_labels import Known
 
 KEPT = 4096  # rows of tables, at most, by which others are known again

@@ -8,13 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
-from structsvm.data.labels import labels_of_items, unknown_labels
-from structsvm.data.words import GRAPHS, TABLES
+from structsvm.data import GRAPHS, TABLES, Instance, labels_of_items, unknown_labels
 from structsvm.errors import DataError, nth, warn
 from structsvm.graphs.labelled_nodes import NOTHING_TO_CUT, limit_of
+from structsvm.partitions import Traits
 from structsvm.partitions.training_instance import Truths
-from structsvm.partitions.traits import Traits
 
 SEVERAL = 30
 SHORTEST_USUAL = 1.5

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from structsvm.errors import MasterError
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
-from structsvm.support.contract import hook
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, hook
 
 __all__ = [
     *("Cut", "Labelling", "Labellings", "Master", "MasterSolution", "Proximal", "Request"),

@@ -14,7 +14,7 @@ from structsvm.masters.conic_proof import NOTHING_PROVED, PROVED, Proof, proof
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat, svec
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 TIES = 3
 """Passes in which columns that nothing measures are made no larger than what they are tied to."""

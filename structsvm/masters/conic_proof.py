@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from structsvm.masters.conic import EPS, ConicProgram, diagonal_of
-from structsvm.support.values import Bools, Floats
+from structsvm.support import Bools, Floats
 from structsvm.weights import PSD, smat_operator
 
 LARGEST_ORDER = 40

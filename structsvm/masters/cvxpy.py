@@ -15,7 +15,7 @@ from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import Master, MasterSolution, Request, WorkingSet, checked
 from structsvm.masters.conic import ConicProgram, units_in
 from structsvm.problem import Regularized
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 from structsvm.weights import PSD, factors_of
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
-from structsvm.support.values import Floats, Ints, refuse_below
+from structsvm.support import Floats, Ints, refuse_below
 from structsvm.weights import Projection, WeightSpace
 
 REACH = 0.5

@@ -13,8 +13,7 @@ leaves the support; after a whole step, rows enter that are violated.
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.support.compiled import compiled, inner
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, compiled, inner
 
 Mask = NDArray[np.bool_]
 STEPS_PER_ROW = 10  # steps at most, for each row

@@ -18,11 +18,10 @@ from structsvm.errors import (
     among,
     without_warnings,
 )
+from structsvm.learner import Method, TrainingSet
 from structsvm.learner.closed_forms import tuned
 from structsvm.learner.fitting import FitState, Settings
-from structsvm.learner.methods import Method
 from structsvm.learner.stages import Inputs
-from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.truths import check_truths
 from structsvm.model_selection.folds import (
     FEWEST_INNER,
@@ -32,11 +31,10 @@ from structsvm.model_selection.folds import (
     cross_fitted,
     in_folds,
 )
-from structsvm.partitions.metric import Metric
-from structsvm.solvers.planes import Memory
+from structsvm.partitions import Metric
+from structsvm.solvers import Memory
 from structsvm.status import Status
-from structsvm.support.progress import share, stage
-from structsvm.support.values import Ints
+from structsvm.support import Ints, share, stage
 
 Whole = tuple[TrainingSet, Sequence[Ints]]
 """All instances, and which of them each fold holds out."""

@@ -6,11 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from structsvm.errors import SettingsError
+from structsvm.learner import Learner, Menu, Method
 from structsvm.learner.closed_forms import names_for
 from structsvm.learner.fitting import LEARNED as KINDS
-from structsvm.learner.learner import Learner
-from structsvm.learner.menu import Menu
-from structsvm.learner.methods import Method
 from structsvm.learner.steps import refuse_unsuited
 from structsvm.regularizers import SquaredNorm
 

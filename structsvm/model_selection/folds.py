@@ -9,20 +9,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
-from structsvm.data.states import read_names
+from structsvm.data import Instance, read_names
 from structsvm.errors import DataError
 from structsvm.evaluation.confusion import share_right
+from structsvm.learner import TrainingSet
 from structsvm.learner.frame_learner import StatePath
 from structsvm.learner.segments import names_in
-from structsvm.learner.training_set import STATES, TrainingSet
+from structsvm.learner.training_set import STATES
+from structsvm.partitions import UNCONSTRAINED, Constraint, Found, Metric, Model
 from structsvm.partitions.comparison import disagreement
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.metric import Metric
-from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import count_of_truth
-from structsvm.support.progress import stage
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, stage
 
 FEWEST_INNER = 2
 """Folds within folds that a classifier is cross-fitted in, at least."""

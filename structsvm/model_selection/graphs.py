@@ -4,12 +4,11 @@ from collections import Counter
 
 import numpy as np
 
-from structsvm.data.labels import unknown_labels
-from structsvm.features.composition import Union
-from structsvm.features.context import Columns
-from structsvm.features.scores import FEWEST_SCORED, RegionScores
-from structsvm.learner.menu import Menu
-from structsvm.learner.methods import QUICK_COST, Method
+from structsvm.data import unknown_labels
+from structsvm.features import Columns, RegionScores, Union
+from structsvm.features.scores import FEWEST_SCORED
+from structsvm.learner import Menu, Method
+from structsvm.learner.methods import QUICK_COST
 from structsvm.model_selection.named import learner_named
 
 QUICK_NODES, QUICK_PIXELS = 20_000, 2_000_000

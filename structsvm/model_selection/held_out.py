@@ -15,14 +15,13 @@ from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, chosen
 from structsvm.evaluation.split_wholes import Split
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.graphs.labelled_nodes import limit_of
+from structsvm.learner import Method
 from structsvm.learner.fitting import Settings
-from structsvm.learner.methods import Method
 from structsvm.model_selection.attempts import try_method
 from structsvm.model_selection.folds import FEWEST_INNER, Fold, Trial, in_folds
 from structsvm.model_selection.trials import Clock, SavedTrials, tasks_of, trials_of
 from structsvm.partitions.comparison import name_of_disagreement
-from structsvm.support.paired import standard_error
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, standard_error
 
 
 @dataclass(frozen=True, eq=False)

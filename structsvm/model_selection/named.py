@@ -4,16 +4,19 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from structsvm.baselines.blind import EqualSegments, FixedTimes
-from structsvm.baselines.boundary_classifier import BoundaryClassifier
-from structsvm.baselines.frame_classifier import FrameClassifier, SmoothedScores
-from structsvm.baselines.row_classifier import NAMES_BY_KIND, RegionClassifier, RowClassifier
-from structsvm.graphs.images import GraphOfImage
-from structsvm.learner.learner import Learner
-from structsvm.learner.metric_learner import MetricLearner
-from structsvm.learner.score_decoder import ScoreDecoder
-from structsvm.learner.state_segmenter import StateSegmenter
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.baselines import (
+    BoundaryClassifier,
+    EqualSegments,
+    FrameClassifier,
+    RegionClassifier,
+    RowClassifier,
+    SmoothedScores,
+)
+from structsvm.baselines.blind import FixedTimes
+from structsvm.baselines.row_classifier import NAMES_BY_KIND
+from structsvm.graphs import GraphOfImage
+from structsvm.learner import Learner, MetricLearner, ScoreDecoder, StateSegmenter
+from structsvm.partitions import PartitionProblem
 
 METRICS = ("untrained", "pca", "rca", "lda", "olda", "grid")
 """Metrics in closed form."""

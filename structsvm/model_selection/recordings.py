@@ -3,15 +3,22 @@
 from dataclasses import replace
 from typing import Any
 
-from structsvm.data.labels import labels_of_items, unknown_labels
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.components import Components
-from structsvm.features.composition import Chain, Union
-from structsvm.features.context import Columns, Lags, MovingStatistics
-from structsvm.features.hermite import HermiteMoments
-from structsvm.features.scores import FEWEST_SCORED, BoundaryScores, StateScores
-from structsvm.learner.menu import Menu
-from structsvm.learner.methods import QUICK_COST, Method
+from structsvm.data import labels_of_items, unknown_labels
+from structsvm.features import (
+    BoundaryScores,
+    Chain,
+    Columns,
+    Components,
+    HermiteMoments,
+    Lags,
+    MovingStatistics,
+    RecordingTransformer,
+    StateScores,
+    Union,
+)
+from structsvm.features.scores import FEWEST_SCORED
+from structsvm.learner import Menu, Method
+from structsvm.learner.methods import QUICK_COST
 from structsvm.learner.score_decoder import ScoreLearner
 from structsvm.learner.truths import are_names
 from structsvm.model_selection.candidates import CENTRED

@@ -19,24 +19,30 @@ from structsvm.errors import SettingsError, VerdictWarning, warn
 from structsvm.evaluation.splits import SPLITS, split_instances
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
+from structsvm.learner import Learner, Menu, Method, MetricLearner, TrainingSet
 from structsvm.learner.fitting import Settings
-from structsvm.learner.learner import Learner, recording_tags
-from structsvm.learner.menu import Menu
-from structsvm.learner.methods import Method, fit_methods, menu_of, which_baselines
-from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.learner import recording_tags
+from structsvm.learner.methods import fit_methods, menu_of, which_baselines
 from structsvm.learner.parameters import ProblemParameters, problem_from
-from structsvm.learner.training_set import ROWS, TrainingSet
+from structsvm.learner.training_set import ROWS
 from structsvm.model_selection.candidates import candidates_among
 from structsvm.model_selection.folds import FEWEST_INNER, cross_fitted, in_folds
 from structsvm.model_selection.held_out import HeldOut
 from structsvm.model_selection.trials import Clock, SavedTrials
+from structsvm.partitions import PartitionProblem
 from structsvm.partitions.plugins import problem_name
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.regularizers import Regularizer
-from structsvm.solvers.base import Solver
-from structsvm.support.codec import fingerprint
-from structsvm.support.progress import OutOfTimeError, share, stage, until
-from structsvm.support.values import check_n_jobs, refuse_unless, refuse_unlisted
+from structsvm.solvers import Solver
+from structsvm.support import (
+    OutOfTimeError,
+    check_n_jobs,
+    fingerprint,
+    refuse_unless,
+    refuse_unlisted,
+    share,
+    stage,
+    until,
+)
 
 __all__ = ["MetricLearnerCV"]
 

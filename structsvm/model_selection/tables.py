@@ -8,10 +8,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from structsvm.baselines.row_classifier import NAMES_BY_KIND
-from structsvm.data.labels import label_values, missing_labels, unlabelled
-from structsvm.features.wrapped import Rows
-from structsvm.learner.menu import Menu
-from structsvm.learner.methods import Method
+from structsvm.data import label_values, missing_labels, unlabelled
+from structsvm.features import Rows
+from structsvm.learner import Menu, Method
 from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.model_selection.candidates import CENTRED
 from structsvm.model_selection.named import learner_named

@@ -16,13 +16,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from structsvm.errors import CheckpointError
 from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.learner import Method
 from structsvm.learner.fitting import Settings
-from structsvm.learner.methods import Method
 from structsvm.model_selection.attempts import Tried, Whole, try_at_once, try_method, try_metrics
 from structsvm.model_selection.folds import Fold, Trial
-from structsvm.support.archive import Archive
-from structsvm.support.codec import fingerprint
-from structsvm.support.progress import OutOfTimeError, share, until
+from structsvm.support import Archive, OutOfTimeError, fingerprint, share, until
 
 REFIT_COST = 1.5
 """What learning from all takes, in units of what it takes in a fold."""

@@ -13,8 +13,7 @@ from structsvm.errors import SettingsError
 from structsvm.modeling.oracle_parts import OraclePart, Part, Question
 from structsvm.modeling.pool import Plane, Pool, tops
 from structsvm.solvers.planes import Planes
-from structsvm.support.contract import hook
-from structsvm.support.values import Floats, refuse_below, refuse_unlisted
+from structsvm.support import Floats, hook, refuse_below, refuse_unlisted
 
 
 class ConvexAtom(Atom):

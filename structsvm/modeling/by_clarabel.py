@@ -34,7 +34,7 @@ from structsvm.modeling.restricted import (
     UnboundedError,
 )
 from structsvm.modeling.rewriting import Rewritten
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
 

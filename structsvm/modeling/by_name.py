@@ -20,7 +20,7 @@ from structsvm.modeling.restricted import (
     levels,
 )
 from structsvm.modeling.rewriting import Rewritten, column
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 MIP_GAP = 1e-6
 """What mixed-integer solvers are told to prove, relative to the optimal value."""

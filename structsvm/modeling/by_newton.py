@@ -17,7 +17,7 @@ from structsvm.modeling.restricted import Restricted
 from structsvm.modeling.rewriting import Rewritten, column
 from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
 SAME_WITHIN = 1e-12

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from structsvm.status import History
-from structsvm.support.values import counted
+from structsvm.support import counted
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from structsvm.masters.base import NO_SLACK, WorkingSet
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.modeling.restricted import SCALES, Restriction
 from structsvm.modeling.rewriting import Rewritten
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 SEEN = 1e-9
 """A slack below which a constraint is kept, in units that may be far larger than its terms."""

@@ -9,23 +9,25 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 
-from structsvm.data.missing import has_gaps
+from structsvm.data import has_gaps
 from structsvm.errors import DataError, SettingsError
+from structsvm.learner import TrainingSet
 from structsvm.learner.structured import StructuredSVM, risk_of
-from structsvm.learner.training_set import TrainingSet
 from structsvm.modeling.atoms import ConvexAtom, OracleAtom, as_expressions
 from structsvm.modeling.oracle_parts import Part, Question
 from structsvm.modeling.pool import Pool
 from structsvm.oracles.allowed_segments import rule_says
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.objective import MetricObjective
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions import (
+    EquivalenceMatrix,
+    MetricObjective,
+    PartitionProblem,
+    partition_loss,
+)
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, blocks_of, separate_share
-from structsvm.support.values import Floats, Ints, shown
+from structsvm.support import Floats, Ints, shown
 from structsvm.weights import PSD, Nonnegative, WeightSpace, factors_of, smat_operator
 
 

@@ -10,7 +10,7 @@ from structsvm.masters.base import Cut, WorkingSet
 from structsvm.modeling.pool import Touch
 from structsvm.modeling.rewriting import Rewritten, StandIn
 from structsvm.solvers.planes import Planes
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 MAX_POOL_BYTES = 2**26
 """Bytes of the planes that are kept of an atom, at most: the latest."""

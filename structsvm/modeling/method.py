@@ -17,13 +17,12 @@ from structsvm.modeling.certified import Certified
 from structsvm.modeling.restricted import InfeasibleError
 from structsvm.modeling.rewriting import atoms_of
 from structsvm.modeling.run import ProgramRun
-from structsvm.parallel.base import Backend
-from structsvm.parallel.by_name import backend_from
+from structsvm.parallel import Backend, backend_from
+from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.solvers.base import Callback
-from structsvm.solvers.certificate import Stopping, of_relaxed
-from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.certificate import of_relaxed
 from structsvm.status import History, HistoryEntry, Solution, Status
-from structsvm.support.interrupts import Interrupts
+from structsvm.support import Interrupts
 
 INFEASIBLE = "infeasible: no point keeps the constraints"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"

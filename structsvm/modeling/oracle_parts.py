@@ -14,7 +14,7 @@ from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.masters.base import NO_SLACK
 from structsvm.solvers.planes import Planes
 from structsvm.status import Quality
-from structsvm.support.values import Floats, read_only, shown
+from structsvm.support import Floats, read_only, shown
 
 TOLERANCE = 1e-9
 """Rounding allowed in a sign that was declared, relative to the size of the numbers."""

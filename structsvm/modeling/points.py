@@ -10,7 +10,7 @@ from cvxpy.constraints import Equality, Zero
 from structsvm.masters.cvxpy import violation
 from structsvm.modeling.rewriting import Rewritten, Sizes, column
 from structsvm.solvers.certificate import KEPT_EXACTLY
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 LEAST = 1e-4
 """Of the size by the data, what terms count for at least: all may vanish at a point."""

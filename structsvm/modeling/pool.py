@@ -8,7 +8,7 @@ import numpy as np
 from structsvm.masters.base import Cut
 from structsvm.solvers.planes import Planes
 from structsvm.status import Quality
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 SLIPS = 1e-7
 """By how much of the size of its terms a value may be below an earlier plane, by rounding."""

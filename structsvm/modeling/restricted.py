@@ -12,8 +12,7 @@ from structsvm.errors import MasterError
 from structsvm.masters.base import MasterSolution, WorkingSet
 from structsvm.masters.conic import power_of_two
 from structsvm.modeling.rewriting import Rewritten, Sizes, in_shape, replaced
-from structsvm.support.contract import hook
-from structsvm.support.values import Floats
+from structsvm.support import Floats, hook
 
 
 class Restriction:

@@ -22,7 +22,7 @@ from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.pool import Plane, Touch
 from structsvm.solvers.planes import Planes
 from structsvm.status import Quality
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 Sizes = list[Any]
 """A positive number for the objective, and for each (entry of a) constraint: what its terms are of

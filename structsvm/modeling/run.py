@@ -30,7 +30,7 @@ from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certific
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.solvers.run import CutRun
 from structsvm.status import Quality, Solution, Status
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 
 def solver_of(

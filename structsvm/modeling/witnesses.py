@@ -11,7 +11,7 @@ from structsvm.masters.base import NO_SLACK, WorkingSet
 from structsvm.modeling.pool import SLIPS
 from structsvm.modeling.rewriting import StandIn
 from structsvm.solvers.planes import Planes
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 ROUNDING_OF_PLANES = 1e-12
 """Of the size of the terms that an intercept was computed from."""

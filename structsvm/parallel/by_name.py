@@ -9,8 +9,7 @@ from structsvm.parallel.base import Backend, Serial, Task
 from structsvm.parallel.cluster import Dask
 from structsvm.parallel.local import Auto, Local, Processes, Threads, n_workers
 from structsvm.parallel.single import single_threaded
-from structsvm.support.progress import stage
-from structsvm.support.values import among, check_n_jobs, refuse_unless
+from structsvm.support import among, check_n_jobs, refuse_unless, stage
 
 BACKEND_NAMES = ("auto", "serial", "threads", "processes", "dask")
 

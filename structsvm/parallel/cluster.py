@@ -9,7 +9,7 @@ from typing import Any
 
 from structsvm.errors import Code, SettingsError, StructSVMError, parameter, without_warnings
 from structsvm.parallel.base import RESUME, Backend, Session, Workers, deal, saying, sendable
-from structsvm.support.lazy import require
+from structsvm.support import require
 
 _answering = partial(
     saying,

@@ -31,7 +31,7 @@ from structsvm.parallel.base import (
     sendable,
     work_on_share,
 )
-from structsvm.support.values import check_n_jobs
+from structsvm.support import check_n_jobs
 
 _alive = partial(
     saying,

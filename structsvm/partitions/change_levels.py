@@ -22,7 +22,7 @@ import numpy as np
 
 from structsvm.errors import SettingsError, parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.values import Floats, Ints, is_number, refuse_unless
+from structsvm.support import Floats, Ints, is_number, refuse_unless
 
 SLACK = 1e-9
 """Of sums of weights."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
-from structsvm.support.values import Ints, is_whole, shown
+from structsvm.support import Ints, is_whole, shown
 
 ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links", "states"]
 """Kinds of constraints, of which an oracle declares those that it takes (:attr:`Oracle.takes`)."""

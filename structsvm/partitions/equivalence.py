@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.data.labels import full_labels
+from structsvm.data import full_labels
 from structsvm.errors import DataError
-from structsvm.support.values import Bools, Floats, Ints
+from structsvm.support import Bools, Floats, Ints
 
 MOST_SAMPLES = 100_000_000  # labels of more would take the memory of a whole machine
 WIDE = 64  # columns from which on numpy adds the rows of one segment at a time ten times as quickly

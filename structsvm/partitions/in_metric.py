@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from structsvm.errors import DataError, parameter
-from structsvm.support.values import Floats, Ints, Stack
+from structsvm.support import Floats, Ints, Stack
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from structsvm.data.instance import apply_to_instances, sum_arrays
+from structsvm.data import apply_to_instances, sum_arrays
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate_by, in_metric, penalties_for
 from structsvm.partitions.objective import Family, loss_of
 from structsvm.partitions.training_instance import Examples
-from structsvm.support.contract import asked
-from structsvm.support.values import Floats
+from structsvm.support import Floats, asked
 
 Whitening = Callable[[Examples], Floats]
 """Makes of labelled instances the matrix, (P, r), by which learning multiplies their features."""

@@ -5,7 +5,7 @@ from scipy.optimize import linear_sum_assignment
 
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector, refuse_other_sizes
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints
 
 
 def partition_loss(truth: Projector, guess: Projector) -> float:

@@ -22,8 +22,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import warn_of_rounding
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
-from structsvm.support.contract import is_replaced
-from structsvm.support.values import Bools, Floats, refuse_below
+from structsvm.support import Bools, Floats, is_replaced, refuse_below
 
 SMALLEST = 1e-6  # margins below this count as this: below it they are rounding
 LEAST_FOUND = 0.1

@@ -8,21 +8,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.instance import (
+from structsvm.data import (
+    LARGEST_VALUE,
     Data,
     Instance,
     Step,
     apply_each,
     apply_in_stack,
     batches_of,
+    centre,
+    centred,
     in_memory,
     map_arrays,
+    means,
 )
-from structsvm.data.missing import LARGEST_VALUE, means
-from structsvm.data.standardize import centre, centred
 from structsvm.errors import SettingsError, nth, parameter
+from structsvm.parallel import single_threaded
 from structsvm.parallel.by_name import spread
-from structsvm.parallel.single import single_threaded
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.in_metric import InMetric
@@ -30,8 +32,7 @@ from structsvm.partitions.margins import margins_of_best
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.oracle import Oracle, warn_of_rounding
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.contract import asked, is_replaced
-from structsvm.support.values import Floats, Ints, Stack, all_within, counted
+from structsvm.support import Floats, Ints, Stack, all_within, asked, counted, is_replaced
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3  # steps of the grid on either side over which the loss curve is averaged

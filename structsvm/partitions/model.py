@@ -6,12 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from structsvm.data.instance import Instance, Step
+from structsvm.data import Instance, Step
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.contract import hook, without_remembered
-from structsvm.support.values import Floats, Ints
+from structsvm.support import Floats, Ints, hook, without_remembered
 
 
 class Found(NamedTuple):

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from structsvm.data.instance import Instance, apply_to_instances
-from structsvm.data.standardize import centred
+from structsvm.data import Instance, apply_to_instances, centred
 from structsvm.errors import PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector
 from structsvm.partitions.in_metric import InMetric
@@ -25,8 +24,7 @@ from structsvm.partitions.training_instance import (
 from structsvm.partitions.traits import Traits
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
-from structsvm.support.contract import Contract, asked, hook, raise_wrong
-from structsvm.support.values import Floats, among, meant, read_only
+from structsvm.support import Contract, Floats, among, asked, hook, meant, raise_wrong, read_only
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, metric_factor
 
 NUMBERS = int | float | np.bool_ | np.integer | np.floating

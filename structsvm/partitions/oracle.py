@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.missing import LARGEST_VALUE
+from structsvm.data import LARGEST_VALUE
 from structsvm.errors import OracleError, PluginError, SettingsError, about, nth, warn
 from structsvm.partitions.constraint import (
     UNCONSTRAINED,
@@ -21,8 +21,19 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.trace_objective import TraceObjective, faults_of_truth, refuse_no_samples
 from structsvm.status import Quality as Quality
-from structsvm.support.contract import Contract, asked, checked_by, hook, raise_wrong
-from structsvm.support.values import Floats, Ints, Stack, all_within, is_number, shown
+from structsvm.support import (
+    Contract,
+    Floats,
+    Ints,
+    Stack,
+    all_within,
+    asked,
+    checked_by,
+    hook,
+    is_number,
+    raise_wrong,
+    shown,
+)
 
 DOUBT = 0.1  # cost of rounding from which on there is a warning, as a part of the price of a change
 

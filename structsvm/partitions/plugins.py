@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import PluginError
-from structsvm.support.contract import settings_in
+from structsvm.support import settings_in
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
@@ -154,7 +154,7 @@ def _contract(group: str) -> type:
     from structsvm.partitions.oracle import Oracle
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.problem import Problem
-    from structsvm.solvers.base import Solver
+    from structsvm.solvers import Solver
 
     contracts: dict[str, type] = {PROBLEMS: PartitionProblem, ORACLES: Oracle}
     contracts |= {STRUCTURED: Problem, SOLVERS: Solver}

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance, is_data
-from structsvm.data.reading import read_arrays
+from structsvm.data import Instance, is_data, read_arrays
 from structsvm.partitions.comparison import usual_scores
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -24,8 +23,7 @@ from structsvm.partitions.training_instance import (
     SearchedInstance,
 )
 from structsvm.partitions.traits import Traits
-from structsvm.support.contract import Contract, asked, hook, promises, raise_wrong
-from structsvm.support.values import Floats, is_number
+from structsvm.support import Contract, Floats, asked, hook, is_number, promises, raise_wrong
 
 
 class PartitionProblem(Contract):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.missing import LARGEST_VALUE, has_gaps, magnitudes, means
+from structsvm.data import LARGEST_VALUE, has_gaps, magnitudes, means
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.values import Floats, all_within, largest_of_all, read_only, shown
+from structsvm.support import Floats, all_within, largest_of_all, read_only, shown
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.instance import Data, Instance, in_memory
+from structsvm.data import Data, Instance, in_memory
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector
 from structsvm.partitions.in_metric import InMetric
@@ -15,8 +15,7 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
-from structsvm.support.contract import Contract
-from structsvm.support.values import Floats
+from structsvm.support import Contract, Floats
 
 Instances = Sequence[Instance]
 Truths = Sequence[EquivalenceMatrix]  # the true partitions of as many instances

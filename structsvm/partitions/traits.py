@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.standardize import STANDARDIZE
-from structsvm.data.words import RECORDINGS, Words
+from structsvm.data import RECORDINGS, STANDARDIZE, Words
 from structsvm.errors import SettingsError
-from structsvm.support.values import is_number, refuse_unlisted
+from structsvm.support import is_number, refuse_unlisted
 
 LEAST_KAPPA = 1e-12  # a loss of a smaller weight drowns in the rounding of the scores
 

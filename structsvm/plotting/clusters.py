@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.data.instance import Instance
-from structsvm.learner.learner import Learner
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.data import Instance
+from structsvm.learner import Learner
+from structsvm.partitions import EquivalenceMatrix
 from structsvm.partitions.losses import matched_labels
 from structsvm.plotting import style
 from structsvm.plotting.drawable import drawable
 from structsvm.plotting.words import heaviest_directions
-from structsvm.support.values import Floats, Ints, counted
+from structsvm.support import Floats, Ints, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.labels import label_values
+from structsvm.data import label_values
 from structsvm.errors import DataError
 from structsvm.graphs.images import in_unit_range
 from structsvm.graphs.label_maps import is_picture, label_map_of, pixels_of
 from structsvm.plotting.style import OKABE_ITO, new_axes
-from structsvm.support.lazy import require
+from structsvm.support import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

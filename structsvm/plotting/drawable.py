@@ -2,18 +2,16 @@
 
 from typing import Any
 
-from structsvm.data.instance import Instance
-from structsvm.data.per_instance import Counts, asked_counts
-from structsvm.data.words import IMAGES
+from structsvm.data import IMAGES, Counts, Instance, asked_counts
 from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import fitted_learner
+from structsvm.learner import Learner
 from structsvm.learner.fitted import column_names, partition_of, words_of
-from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import as_measured, encode
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions import EquivalenceMatrix
 from structsvm.partitions.in_metric import InMetric
 from structsvm.plotting.words import heaviest_columns, heaviest_directions
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 
 def traces(

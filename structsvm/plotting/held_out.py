@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
-from structsvm.data.per_instance import asked_counts
-from structsvm.data.words import Words
+from structsvm.data import Instance, Words, asked_counts
 from structsvm.diagnosis.diagnose import diagnosis_of
 from structsvm.diagnosis.findings import Diagnosis, Examined
 from structsvm.errors import DataError, DataWarning, without_warnings
@@ -19,8 +17,8 @@ from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import Evaluation
 from structsvm.graphs.label_maps import is_picture, pixels_of
 from structsvm.graphs.readers import graphs_as_list
+from structsvm.learner import Learner
 from structsvm.learner.form import Form
-from structsvm.learner.learner import Learner
 
 MARGINS = 3_000_000
 """Samples times changes up to which margins are computed: less than half a minute."""

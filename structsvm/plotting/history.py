@@ -12,8 +12,7 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style
 from structsvm.status import Solution, relative_gap
-from structsvm.support.lazy import require
-from structsvm.support.values import refuse_below, refuse_unlisted, shown
+from structsvm.support import refuse_below, refuse_unlisted, require, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,9 @@ import numpy as np
 
 from structsvm.errors import SettingsError
 from structsvm.evaluation.stability import WeightStability
-from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner import MetricLearner
 from structsvm.plotting import style, words
-from structsvm.support.lazy import require
-from structsvm.support.values import Floats, Ints, refuse_below, shown
+from structsvm.support import Floats, Ints, refuse_below, require, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

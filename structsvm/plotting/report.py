@@ -16,13 +16,11 @@ from structsvm.evaluation.evaluate import fitted_learner
 from structsvm.evaluation.scores import SCORES, meanings_in_words, score_titles
 from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
-from structsvm.learner.learner import Learner
+from structsvm.learner import Learner
 from structsvm.plotting import words
 from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.report_pictures import pictures_of
-from structsvm.support.tables import finite
-from structsvm.support.values import counted
-from structsvm.support.version import __version__
+from structsvm.support import __version__, counted, finite
 
 ASSETS = (
     *("page.html", "page.css"),

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.states import read_names
-from structsvm.data.times import TimeAxis
-from structsvm.graphs.labelled_nodes import NodeLabels
+from structsvm.data import TimeAxis, read_names
+from structsvm.graphs import NodeLabels
 from structsvm.learner.fitted import partition_of
 from structsvm.plotting.clusters import clusters_in_directions
 from structsvm.plotting.cut import as_file, overlay
 from structsvm.plotting.drawable import traces
 from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 TRACES = 3  # of the columns of a recording, and of its directions
 VALUES = 600_000  # numbers of all traces together, about, unless there are very many recordings

@@ -9,20 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.instance import Instance
-from structsvm.data.per_instance import Counts
-from structsvm.data.rows import rows_in_time
-from structsvm.data.states import read_names
-from structsvm.data.times import TimeAxis, time_axis
+from structsvm.data import Counts, Instance, TimeAxis, read_names, rows_in_time, time_axis
 from structsvm.errors import DataWarning, without_warnings
-from structsvm.learner.learner import Learner
+from structsvm.learner import Learner
 from structsvm.learner.segments import names_in
 from structsvm.learner.steps import partition_each
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions import EquivalenceMatrix
 from structsvm.plotting import style
 from structsvm.plotting.drawable import drawable, traces
-from structsvm.support.lazy import require
-from structsvm.support.values import Floats, counted, refuse_below
+from structsvm.support import Floats, counted, refuse_below, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from structsvm.learner.learner import Learner
-from structsvm.support.lazy import require
+from structsvm.learner import Learner
+from structsvm.support import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

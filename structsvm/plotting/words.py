@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.words import GRAPHS, IMAGES, Words
+from structsvm.data import GRAPHS, IMAGES, Words
 from structsvm.errors import PluginError
+from structsvm.learner import Learner, MetricLearner
 from structsvm.learner.feature_weights import (
     heaviest_features,
     metric_of,
@@ -18,13 +19,9 @@ from structsvm.learner.feature_weights import (
     scaled_factor,
 )
 from structsvm.learner.fitted import column_names
-from structsvm.learner.learner import Learner
-from structsvm.learner.metric_learner import MetricLearner
-from structsvm.partitions.metric import Metric
+from structsvm.partitions import Metric
 from structsvm.partitions.plugins import problem_name
-from structsvm.support.contract import flat, settings_in
-from structsvm.support.tables import finite
-from structsvm.support.values import Floats, counted, some_of
+from structsvm.support import Floats, counted, finite, flat, settings_in, some_of
 
 LISTED = 12  # names of states that are listed
 SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")

@@ -12,7 +12,7 @@ from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import CCCP, QuasiNewton
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
-from structsvm.support.values import among, meant
+from structsvm.support import among, meant
 
 CONVEX: dict[str, Callable[..., Solver]] = {
     "auto": CuttingPlane,

@@ -10,8 +10,7 @@ from typing import Any
 
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError, parameter
 from structsvm.masters.base import Master
-from structsvm.parallel.base import Backend, Serial
-from structsvm.parallel.single import single_threaded
+from structsvm.parallel import Backend, Serial, single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.certificate import BudgetSpentError, Step, Stopping
@@ -20,9 +19,7 @@ from structsvm.solvers.descent_run import Descent
 from structsvm.solvers.planes import Memory
 from structsvm.solvers.run import AnyRun, CutRun, Run
 from structsvm.status import HistoryEntry, Solution, Status
-from structsvm.support.interrupts import Interrupts
-from structsvm.support.progress import is_watched, tell
-from structsvm.support.values import shown
+from structsvm.support import Interrupts, is_watched, shown, tell
 
 __all__ = ["AnyRun", "CutRun", "Run", "Solver", "Step", "Stopping"]
 Callback = Callable[[HistoryEntry], None]

@@ -13,7 +13,7 @@ from structsvm.errors import CertificateError
 from structsvm.masters.bounds import CERTIFIED, ROUNDING_OF_SUMS
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import History, HistoryEntry, Quality, Solution, Status, relative_gap
-from structsvm.support.values import Floats, refuse_below, refuse_unless
+from structsvm.support import Floats, refuse_below, refuse_unless
 
 __all__ = ["ADMISSIBLE", "KEPT_EXACTLY", "Certificate", "of_relaxed"]
 ADMISSIBLE = 1e-6

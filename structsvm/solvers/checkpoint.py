@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from structsvm.errors import CheckpointError, CheckpointWarning, SettingsError, warn
 from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.certificate import Certificate
-from structsvm.support.archive import Archive
-from structsvm.support.codec import fingerprint
-from structsvm.support.whole_files import alone_on, unwritable
+from structsvm.support import Archive, alone_on, fingerprint, unwritable
 
 Arrays = dict[str, NDArray[Any]]
 CHECKPOINT = Archive("checkpoint", 1, CheckpointError)

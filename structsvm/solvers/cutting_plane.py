@@ -16,14 +16,7 @@ from structsvm.solvers.base import Solver, require_convex
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache, Planes
 from structsvm.solvers.run import AnyRun, CutRun
-from structsvm.support.values import (
-    Bools,
-    Floats,
-    Ints,
-    refuse_below,
-    refuse_unless,
-    refuse_unlisted,
-)
+from structsvm.support import Bools, Floats, Ints, refuse_below, refuse_unless, refuse_unlisted
 
 WORKING_SET_BYTES = 2**30
 MOST_PRECISE = 1e-10

@@ -16,7 +16,7 @@ from structsvm.solvers.descent_run import Descent
 from structsvm.solvers.lbfgs import descend
 from structsvm.solvers.run import AnyRun
 from structsvm.status import Solution, Status
-from structsvm.support.values import Floats, refuse_unless
+from structsvm.support import Floats, refuse_unless
 from structsvm.weights import PSD, Nonnegative
 
 logger = logging.getLogger("structsvm")

@@ -13,7 +13,7 @@ from structsvm.solvers.certificate import Certificate, Step, Stopping
 from structsvm.solvers.checkpoint import SAME_LOSS, Checkpoint
 from structsvm.solvers.run import AnyRun
 from structsvm.status import Solution, Status
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 __all__ = ["Descent"]
 LEAST_SECONDS = 1e-9

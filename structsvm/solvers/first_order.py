@@ -13,7 +13,7 @@ from structsvm.solvers.base import Solver, strongly_convex
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache
 from structsvm.solvers.run import AnyRun, Run
-from structsvm.support.values import Floats, refuse_bad_seed, refuse_below
+from structsvm.support import Floats, refuse_bad_seed, refuse_below
 
 ITERATIONS_BETWEEN = 10
 """Iterations between two evaluations; Frank-Wolfe has one as soon as its objective looks low."""

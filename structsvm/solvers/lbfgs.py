@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.support.values import Floats
+from structsvm.support import Floats
 
 MEMORY = 10  # steps that the curvature is known from
 SUFFICIENT_FALL = 1e-3  # share of the fall along the gradient that a step must bring about

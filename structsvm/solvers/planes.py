@@ -11,7 +11,7 @@ from structsvm.errors import SettingsError
 from structsvm.masters.base import Cut, Labelling, Labellings, as_objects
 from structsvm.problem import RegularizedRisk
 from structsvm.status import Quality
-from structsvm.support.values import Bools, Floats, Ints
+from structsvm.support import Bools, Floats, Ints
 
 
 class Planes(NamedTuple):

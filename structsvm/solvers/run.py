@@ -15,7 +15,8 @@ from structsvm.errors import OracleWarning, PluginError, warn
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.cvxpy import broken_by, solve_with, solved, worth_by_duals
-from structsvm.parallel.base import SerialSession, Session
+from structsvm.parallel import Session
+from structsvm.parallel.base import SerialSession
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.certificate import (
@@ -31,8 +32,7 @@ from structsvm.solvers.planes import Memory, PlaneCache, Planes
 from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
 from structsvm.solvers.support import support_of
 from structsvm.status import Quality, Solution, Status
-from structsvm.support.contract import hook
-from structsvm.support.values import Floats, Ints, read_only, shown
+from structsvm.support import Floats, Ints, hook, read_only, shown
 from structsvm.weights import WeightSpace
 
 __all__ = ["AnyRun", "CutRun", "Run"]

@@ -16,9 +16,16 @@ from structsvm.masters.base import Labellings
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
-from structsvm.support.codec import difference
-from structsvm.support.contract import asked, raise_named
-from structsvm.support.values import Floats, Ints, is_number, read_only, shown
+from structsvm.support import (
+    Floats,
+    Ints,
+    asked,
+    difference,
+    is_number,
+    raise_named,
+    read_only,
+    shown,
+)
 
 LOSS_ROUNDING = 1e-8  # rounding allowed in a loss
 SAME_FEATURE = 1e-6

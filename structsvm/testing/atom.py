@@ -14,7 +14,7 @@ from structsvm.masters.base import NO_SLACK
 from structsvm.modeling.atoms import OracleMax
 from structsvm.modeling.pool import SLIPS, Touch, tops
 from structsvm.solvers.planes import Planes
-from structsvm.support.values import Floats, refuse_below
+from structsvm.support import Floats, refuse_below
 
 SIZES = (0.0, 1e-2, 1.0, 1.0, 1.0, 1e2)  # of the points, in turn, in units of the scale
 N_REPEATED = 10  # points at which an oracle is asked a second time

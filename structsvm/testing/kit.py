@@ -8,22 +8,26 @@ from typing import Any, Self
 
 import numpy as np
 
-from structsvm.data.instance import Instance
+from structsvm.data import Instance
 from structsvm.errors import DataError, DataWarning, OracleError, without_warnings
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner import TrainingSet
 from structsvm.learner.truths import check_truths
-from structsvm.oracles.exhaustive import all_partitions
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import PartitionProblem, count_of_truth
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.partitions.training_instance import Examples, SearchedInstance
+from structsvm.oracles import all_partitions
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Constraint,
+    EquivalenceMatrix,
+    Examples,
+    Metric,
+    Oracle,
+    PartitionProblem,
+    SearchedInstance,
+    TraceObjective,
+)
+from structsvm.partitions.problem import count_of_truth
 from structsvm.problem import CompositeRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.support.codec import difference
-from structsvm.support.values import shown
+from structsvm.support import difference, shown
 from structsvm.testing.oracle import Checked, Question, check_small, constraints_of, in_short
 from structsvm.testing.separation import TERM_ROUNDING, Asked, check_separation, random_weights
 from structsvm.testing.small import neighbours, partition_of_items, tiny_instance

@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.instance import Instance
+from structsvm.data import Instance
 from structsvm.errors import LearningError, SettingsError
 from structsvm.masters.base import Cut, Master, Request, WorkingSet, acceptable
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.oracles.exhaustive import all_segmentations
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.training_instance import Examples
+from structsvm.oracles import all_segmentations
+from structsvm.partitions import EquivalenceMatrix, Examples
 from structsvm.problem import Outline, Regularized
-from structsvm.problems.change_point import ChangePoint
+from structsvm.problems import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.solvers.base import Solver
-from structsvm.support.values import Floats
+from structsvm.solvers import Solver
+from structsvm.support import Floats
 from structsvm.testing.oracle import Checked
 from structsvm.testing.separation import WEIGHT_SIZES
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace

@@ -12,15 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
-from structsvm.oracles.exhaustive import all_partitions, all_segmentations
-from structsvm.partitions.constraint import Constraint, ConstraintKind, Region
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Oracle
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.oracles import all_partitions, all_segmentations
+from structsvm.partitions import (
+    Argmax,
+    Constraint,
+    EquivalenceMatrix,
+    Oracle,
+    Region,
+    TraceObjective,
+)
+from structsvm.partitions.constraint import ConstraintKind
 from structsvm.status import Quality
-from structsvm.support.codec import difference
-from structsvm.support.contract import asked
-from structsvm.support.values import shown
+from structsvm.support import asked, difference, shown
 
 
 @dataclass(frozen=True, eq=False)

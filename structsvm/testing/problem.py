@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.instance import apply_to_instances
+from structsvm.data import apply_to_instances
 from structsvm.errors import DataWarning, OracleError, without_warnings
+from structsvm.learner import MetricLearner, TrainingSet
 from structsvm.learner.fitting import FitState, Settings, untrained_of
-from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.stages import Inputs
-from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions import PartitionProblem
 from structsvm.problem import Problem
 from structsvm.status import Quality
-from structsvm.support.codec import difference
+from structsvm.support import difference
 from structsvm.testing.kit import Kit, Report
 from structsvm.testing.oracle import Checked
 from structsvm.testing.separation import Asked, check_inference, check_separation, random_weights

@@ -14,8 +14,7 @@ from structsvm.errors import StructSVMError
 from structsvm.problem import Problem, Separation
 from structsvm.solvers.separation import check_feature, check_first_answer, check_loss
 from structsvm.status import Quality
-from structsvm.support.codec import difference
-from structsvm.support.values import Floats, shown
+from structsvm.support import Floats, difference, shown
 from structsvm.testing.oracle import Checked, tolerance_of
 
 TERM_ROUNDING = 1e-8  # rounding allowed, as a fraction of the size of the terms

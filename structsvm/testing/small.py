@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.instance import Instance
+from structsvm.data import Instance
 from structsvm.errors import StructSVMError
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions import EquivalenceMatrix
 
 NEIGHBOURS, NEAR = 12, 8
 """Neighbours of a partition that are looked at, and items that are near the end of a cluster."""

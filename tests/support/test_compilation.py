@@ -14,7 +14,7 @@ from structsvm.data.columns import column_values, values_of_columns
 from structsvm.data.instance import Instance
 from structsvm.data.standardize import Standardizer, centre, centred
 from structsvm.partitions.in_metric import InMetric
-from structsvm.support.compiled import moments, values
+from structsvm.support.compilation import moments, values
 from structsvm.support.values import Stack
 
 PROGRAM = """
@@ -25,7 +25,7 @@ from adding import add
 print(add(1, 2), add(1.0, 2.0))
 """
 ADDING = """
-from structsvm.support.compiled import compiled, inner
+from structsvm.support.compilation import compiled, inner
 
 @inner()
 def plus(a, b):
@@ -66,13 +66,13 @@ def test_that_it_compiles_is_told_once(tmp_path, monkeypatch, capsys):
     """By commands, as what runs for seconds; what is on disk already is read, and not told."""
     from structsvm.cli.app import _messages
     from structsvm.cli.terminal import Terminal
-    from structsvm.support import compiled
+    from structsvm.support import compilation
 
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "adding.py").write_text(ADDING)
     for told in (1, 0):
-        compiled._tell.cache_clear()
+        compilation._tell.cache_clear()
         monkeypatch.delitem(sys.modules, "adding", raising=False)
         adding = importlib.import_module("adding")
         with _messages(Terminal()):
