@@ -13,6 +13,7 @@ from structsvm.partitions.trace_objective import faults_of_truth
 from structsvm.support import Floats, Ints, compiled, inner, is_number, is_whole, read_only, shown
 
 NEVER_LATE = read_only(np.zeros((0, 0), dtype=np.int64))  # where no scores are late
+MOST_LATE = 2**31  # samples, which no recording has
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,7 @@ class StateScore:
                 f"{ARRAYS[fault]} must hold numbers up to {LARGEST_VALUE:g}, or minus infinity for "
                 "what is forbidden: look for NaN and inf"
             )
-        vars(self)["late"] = _as_samples(self.late, len(samples), C)
+        vars(self)["late"] = _as_samples(self.late, C)
         if self.truth is not None:
             self._check_truth(self.truth)
 
@@ -193,7 +194,7 @@ def checked_states(states: Any, n_samples: int, n_states: int, least: int = 0) -
     return codes.astype(np.int64, copy=False)
 
 
-def _as_samples(late: Any, T: int, C: int) -> Ints:
+def _as_samples(late: Any, C: int) -> Ints:
     """Numbers of samples by which changes are late, (C, C); none where none is."""
     try:
         numbers = np.asarray(late)
@@ -203,7 +204,7 @@ def _as_samples(late: Any, T: int, C: int) -> Ints:
         return NEVER_LATE
     if numbers.shape != (C, C) or numbers.dtype.kind not in "iu":
         raise OracleError(f"late must hold integers, of shape {(C, C)}, got {shown(late)}")
-    return read_only(np.clip(numbers, -T, T).astype(np.int64, order="C"))
+    return read_only(np.clip(numbers, -MOST_LATE, MOST_LATE).astype(np.int64, order="C"))
 
 
 def _as_scores(name: str, values: Any) -> Floats:

@@ -65,7 +65,12 @@ LEARNERS = {
     "longest": StateSegmenter(["lda"], standardize=None, max_length=24),
     "decoder": ScoreDecoder(),
     "lengths": ScoreDecoder(problem=ChangePoint(min_length=8, max_length=30)),
+    "late": ScoreDecoder(),
+    "early": ScoreDecoder(),
+    "ruled": ScoreDecoder(min_length=5),
 }
+SHIFTED = {"decoder": 0, "lengths": 0, "late": 4, "early": -3, "ruled": 3}
+"""By how many samples scores are late, of those that see scores."""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +87,9 @@ def learned():
 
 
 def fed(name, samples):
-    return [scored(X) if name in ("decoder", "lengths") else X for X in samples]
+    if name not in SHIFTED:
+        return samples
+    return [np.roll(scored(X), SHIFTED[name], axis=0) for X in samples]
 
 
 def new_samples(name):
@@ -110,6 +117,11 @@ def test_what_a_stream_finds_is_what_prediction_finds(learned, name):
         stream.end()
         assert stream.ends() == learner.predict_breakpoints(X)
         assert stream.exact
+
+
+@cases("late", "early", "ruled")
+def test_scores_that_are_late_by_more_than_a_sample(learned, name):
+    assert np.abs(learned(name).late_).max() > 2
 
 
 @cases("metric", "diagonal", "causal", "decoder")
