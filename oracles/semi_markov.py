@@ -86,7 +86,8 @@ def _path_of_running(score: StateScore) -> Ints:
     """The same by the search that takes samples as they come; -1 each if none are allowed."""
     search = OnlineSearch.of_states(score)
     search.push(np.array(score.samples))
-    segments = search.ended().segments()
+    search.end()
+    segments = search.segments()
     starts = [start for start, _ in segments]
     states = [state for _, state in segments] or [-1]
     return np.repeat(states, np.diff([*(starts or [0]), len(score.samples)]))

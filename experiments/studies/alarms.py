@@ -115,7 +115,7 @@ def of_stream(learner: Any, least: float, X: Floats) -> list[Alarm]:
     tracker = ChangeTracker(search, TOLERANCE, least, names)
     told = []
     for row in learner.model_.online_rows(learner.inputs_.online(X))[:, None]:
-        told += [one for one in tracker.after(row) if one.seen and one.withdrawn is None]
+        told += [one for one in tracker.after(row) if one.withdrawn is None]
     return [Alarm(one.place, max(one.seen, one.final or 0), one.margin or 0.0) for one in told]
 
 

@@ -18,13 +18,15 @@ from structsvm.oracles._segments.running import (
     N_SAMPLES,
     N_THINNED,
     PATHS,
+    RUNNING,
     START,
+    STATES,
     Records,
     are_scores,
-    at_first,
     forget,
+    gains,
+    go_on,
 )
-from structsvm.oracles._segments.running_steps import gains, go_on
 from structsvm.oracles.state_score import NEVER_LATE, StateScore
 from structsvm.support import Floats, Ints, is_number, is_whole, read_only, refuse_unless, shown
 
@@ -48,12 +50,12 @@ class OnlineSearch:
     rules: tuple[Any, ...]
     running: Records
     states: Records
-    paths: Records
-    counts: Ints
     rows: Floats
     """The samples that are still needed, and room for others, (m, columns)."""
     mean: Floats = field(default_factory=lambda: np.empty((0, 0)))
     """Of the samples of segments in a metric, (n, columns)."""
+    paths: Records = field(default_factory=lambda: np.empty(0, PATHS))
+    counts: Ints = field(default_factory=lambda: np.array([0, 0, 0, -1, 0]))
     whole: Floats = field(default_factory=lambda: np.zeros((1, 0)))
     """What a segment earns that is a whole recording, shorter than any other, (C, n)."""
     n_before: int = 0  # samples around a boundary that matter where scores are late
@@ -78,9 +80,12 @@ class OnlineSearch:
         if not isinstance(score, StateScore):
             raise OracleError(f"expected a StateScore, got {shown(score)}")
         C, columns = score.lengths.shape
+        changes = score.changes.copy()
+        np.fill_diagonal(changes, -np.inf)
         return cls(
-            (score.lengths, score.changes, score.late, read_only(gains(score.lengths))),
-            *at_first(score.first, score.last, columns + 1),
+            (1.0, score.lengths, *map(read_only, (changes, score.late, gains(score.lengths)))),
+            np.zeros((C, columns + 1), RUNNING),
+            _at_first(score.first, score.last),
             rows=np.empty((0, C)),
             whole=np.zeros((C, 0)) if lengths is None else lengths,
             n_before=max(0, -int(score.late.min(initial=0))),
@@ -101,17 +106,17 @@ class OnlineSearch:
             refuse_unless(fits, name, f"an integer from {least} to {LARGEST_COUNT}", value)
         fits = is_number(price) and 0 <= price <= LARGEST_VALUE
         refuse_unless(fits, "price", f"a number from 0 to {LARGEST_VALUE:g}", price)
-        one = np.zeros(1)
-        rules = np.zeros((1, 2)), np.full((1, 1), -float(price)), NEVER_LATE, np.zeros((0, 0, 0, 0))
-        search = cls(
-            tuple(map(read_only, rules)),
-            *at_first(one, one - price, max_candidates),
+        price = float(price)
+        lengths = np.zeros((1, 2))
+        rules = lengths, np.full((1, 1), -price), NEVER_LATE, gains(lengths)
+        return cls(
+            (price, *map(read_only, rules)),
+            np.zeros((1, max_candidates), RUNNING),
+            _at_first(np.zeros(1), np.full(1, -price)),
             rows=np.empty((0, n_columns)),
             mean=np.zeros((max_candidates, n_columns)),
-            price=float(price) or 1.0,
+            price=price or 1.0,
         )
-        search.states["closed"] = price
-        return search
 
     @property
     def n_samples(self) -> int:
@@ -174,7 +179,7 @@ class OnlineSearch:
         now = self.n_samples
         while now < end:
             stop = min(end, now + AT_ONCE)
-            n = len(self.states) * (stop - now)
+            n = len(self.states) * (stop - now + 1)
             if self.counts[N_ROWS] + n > len(self.paths):
                 self._make_room(n)
             go_on(
@@ -188,36 +193,21 @@ class OnlineSearch:
         forget(self.running, self.states, self.paths, self.counts)
         kept = self.paths[: self.counts[N_ROWS]]
         if 2 * len(kept) + n > len(self.paths):
-            paths = np.empty(2 * len(kept) + n, PATHS)
-            paths[: len(kept)] = kept
-            self.paths = paths
+            self.paths = np.concatenate([kept, np.empty(len(kept) + n, PATHS)])
 
-    def ended(self) -> "OnlineSearch":
-        """The search of a recording that has no further samples."""
-        search = self._alone()
-        search._go_on(self.n_given)
-        return search
+    def end(self) -> None:
+        """Search to the end of a recording that has no further samples."""
+        self._go_on(self.n_given)
 
     def copy(self) -> "OnlineSearch":
         """The same search, which goes on alone."""
-        search = self._alone()
+        search = copy(self)
+        for name in ("running", "states", "paths", "counts", "mean"):
+            setattr(search, name, getattr(self, name).copy())
         search.rows = self._needed(self.n_samples).copy()
         search.first = self.n_given - len(search.rows)
         search.copies = deque(maxlen=N_COPIES)
         search.due = 0
-        return search
-
-    def _alone(self) -> "OnlineSearch":
-        """A copy of what steps change."""
-        search = copy(self)
-        search.counts = self.counts.copy()
-        search.states = self.states.copy()
-        search.paths = self.paths[: self.counts[N_ROWS]].copy()
-        most = int(self.states["n"].max())
-        search.running = np.empty_like(self.running)
-        search.running[:, :most] = self.running[:, :most]
-        search.mean = np.empty_like(self.mean)
-        search.mean[:most] = self.mean[:most]
         return search
 
     def loss(self) -> float:
@@ -231,7 +221,7 @@ class OnlineSearch:
         earlier = [one for one in self.copies if one.n_samples < max(low, 1)]
         if not earlier:
             return None
-        search = earlier[-1]._alone()
+        search = earlier[-1].copy()
         search.barred = min(max(low, 0), self.n_given), min(max(high, -1), self.n_given)
         search.rows = self.rows
         search.first = self.first
@@ -275,3 +265,13 @@ class OnlineSearch:
             start, state, row = self.paths[row].tolist()
             path.append((start, state))
         return path[::-1]
+
+
+def _at_first(first: Floats, last: Floats) -> Records:
+    """States of a recording without a sample."""
+    states = np.zeros(first.size, STATES)
+    states["closed"] = -np.inf
+    states["best"] = states["behind"] = -1
+    states["last"] = last
+    states["total"] = first
+    return states

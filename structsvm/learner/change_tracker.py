@@ -70,7 +70,7 @@ class ChangeTracker:
     _due: int = 0
 
     def after(self, rows: Floats) -> list[Change]:
-        """What is new after some samples as the search sees them; what was not told has seen 0."""
+        """What is new, final or withdrawn after some samples, as the search sees them."""
         search = self.search
         changes: list[Change] = []
         for a in range(0, len(rows), PIECE):
@@ -83,7 +83,7 @@ class ChangeTracker:
     def at_end(self, rows: Floats) -> list[Change]:
         """The same after the last samples."""
         self.search.push(rows)
-        self.search = self.search.ended()
+        self.search.end()
         self.has_ended = True
         return self._compared(self.search.segments(), self.search.n_given)
 
@@ -93,7 +93,7 @@ class ChangeTracker:
         if not self.has_ended:
             search = search.copy()
             search.push(rows)
-            search = search.ended()
+            search.end()
         return self._settled + search.segments()
 
     @uninterrupted
@@ -129,10 +129,10 @@ class ChangeTracker:
                 change = replace(change, final=n)
             else:
                 self._open.append(change)
-            if is_final or is_new:
+            if change.seen and (is_final or is_new):
                 changes.append(change)
         self._final = max(self._final, final)
-        changes += [replace(one, withdrawn=n) for one in left]
+        changes += [replace(one, withdrawn=n) for one in left if one.seen]
         return sorted(changes, key=lambda one: one.place)
 
     def _taken_from(self, left: list[Change], place: int, code: int) -> Change:

@@ -112,7 +112,7 @@ class Stream:
         self.n_samples += len(rows)
         changes = self._changes.after(made)
         self._forget()
-        return [one for one in changes if one.seen] if changes else changes
+        return changes
 
     def _forget(self) -> None:
         """Forget the samples that no later ones need."""
@@ -128,7 +128,7 @@ class Stream:
         """Take no further samples: all changes that are left are final."""
         if self._changes.has_ended:
             return []
-        return [one for one in self._changes.at_end(self._rest()) if one.seen]
+        return self._changes.at_end(self._rest())
 
     def ends(self) -> list[int]:
         """Segment ends, as ``predict_breakpoints`` finds them in what was seen."""

@@ -120,11 +120,10 @@ def loss_after(search, rows=Z, low=2, high=4):
     """What is found as samples come, which is looked at after each push."""
     search.push(rows)
     search.settle()
-    return (
-        search.ended().loss()
-        + search.loss_without(low, high)
-        + sum(start for start, _ in search.segments())
-    )
+    begins = sum(start for start, _ in search.segments())
+    without = search.loss_without(low, high)
+    search.end()
+    return search.loss() + without + begins
 
 
 LONG = {"Z": np.repeat(Z, 120, axis=0), "prices": PRICES}

@@ -37,7 +37,8 @@ def pushed(search, rows, rng):
         t += n
         if rng.random() < 0.5:
             settled += search.settle()[:-1]
-    return search.ended(), settled
+    search.end()
+    return search, settled
 
 
 def labels(segments, T):
@@ -101,8 +102,9 @@ def test_a_copy_goes_on_alone():
     alone = search.copy()
     search.push(rng.normal(size=(200, score.samples.shape[1])))
     alone.push(score.samples[100:])
+    alone.end()
     want = score.value(best_states(score))
-    assert np.isclose(-alone.ended().loss(), want, atol=1e-9)
+    assert np.isclose(-alone.loss(), want, atol=1e-9)
 
 
 def test_what_is_too_long_ago_is_not_known():
