@@ -1,20 +1,22 @@
 """``structsvm predict --follow``: changes in what comes on standard input, as they are found."""
 
+import csv
 import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from structsvm.cli.terminal import Terminal
+from structsvm.data.times import TimeAxis, read_times
 from structsvm.errors import DataError, SettingsError, about
 from structsvm.io import FileOptions
 from structsvm.io.sniff import TextFormat, separator_in
 from structsvm.learner import Change, Learner
-from structsvm.support import counted, is_number_text, some_of
+from structsvm.support import counted, is_number_text, require, some_of
 
 BYTES_AT_ONCE = 2**16
 """Bytes that are read at most before they are looked at; fewer, if no more are there."""
@@ -49,11 +51,10 @@ def _as_they_come() -> Iterator[list[str]]:
     stdin: Any = sys.stdin.buffer
     rest = b""
     while there := stdin.read1(BYTES_AT_ONCE):
-        *whole, rest = (rest + there).split(b"\n")
-        if whole:
-            yield [line.decode("utf-8-sig", "replace") for line in whole]
-    if rest:
-        yield [rest.decode("utf-8-sig", "replace")]
+        lines = (rest + there).splitlines(keepends=True)
+        rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
+        yield [line.decode("utf-8-sig", "replace") for line in lines]
+    yield [line.decode("utf-8-sig", "replace") for line in rest.splitlines()]
 
 
 def _tell(changes: Sequence[Change], terminal: Terminal) -> None:
@@ -83,6 +84,7 @@ class _Lines:
         self.columns = list(range(n_columns))
         self.width = n_columns, "the model takes"
         self.clock: int | None = None
+        self.moment: TimeAxis | int | None = None  # the last that was no number
 
     def read(self, texts: Sequence[str]) -> tuple[Any, Any]:
         """The numbers of some lines, and their times where they have any."""
@@ -95,7 +97,10 @@ class _Lines:
             is_first = self.written is None
             if self.written is None:
                 self.written = TextFormat(separator_in(text, FileOptions()))
-            _, row = next(self.written.rows(text), (0, []))
+            try:
+                _, row = next(self.written.rows(text), (0, []))
+            except csv.Error as error:  # a cell of more characters than it reads
+                raise DataError(f"line {self.number} of standard input: {error}") from error
             cells = [cell.strip() for cell in row]
             if is_first and not all(map(_is_number, cells)):
                 self._find(cells)
@@ -103,7 +108,7 @@ class _Lines:
             with about(f"line {self.number} of standard input"):
                 rows.append(self._row(cells))
                 if self.clock is not None:
-                    times.append(_moment(cells[self.clock]))
+                    times.append(self._moment(cells[self.clock]))
         array = np.array(rows, dtype=np.float64).reshape(-1, len(self.columns))
         return array, np.array(times) if times else None
 
@@ -129,15 +134,21 @@ class _Lines:
             raise DataError(f"{wrong[0]!r} is no number")
         return [float(cells[j].replace(",", ".") or "nan") for j in self.columns]
 
+    def _moment(self, text: str) -> Any:
+        """A number, or a date as tables have it, the day before or after a midnight."""
+        if not text:
+            raise DataError("the time is missing")
+        if is_number_text(text):
+            return float(text.replace(",", "."))
+        if self.moment is None:
+            pandas = require("pandas", "files", "reading times")
+            self.moment = read_times("time", pandas.Series([text], dtype=object), False, str)
+        if isinstance(self.moment, int):
+            raise DataError(f"{text!r} is no time: write seconds, or 2026-01-31T12:00:00")
+        value = self.moment.value(text)
+        self.moment = replace(self.moment, values=np.array([value]))
+        return value
+
 
 def _is_number(text: str) -> bool:
     return not text or is_number_text(text)
-
-
-def _moment(text: str) -> Any:
-    if not text:
-        raise DataError("the time is missing")
-    try:
-        return float(text.replace(",", ".")) if is_number_text(text) else np.datetime64(text)
-    except ValueError:
-        raise DataError(f"{text!r} is no time: write seconds, or 2026-01-31T12:00:00") from None

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from structsvm import StateSegmenter, load, margin_rates, save
@@ -47,7 +48,7 @@ def follow(run, model, monkeypatch):
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", " "])
-@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r"])
 def test_final_changes_are_those_of_prediction(follow, model, separator, end):
     X = recording(9)
     code, out, err = follow(text_of(X, separator) + end)
@@ -109,6 +110,56 @@ def test_lines_that_are_refused(follow, text, message):
     assert re.search(message, err), err
 
 
+@pytest.fixture(scope="module")
+def timed(model, tmp_path_factory):
+    """The model, learned from a table with a column of times."""
+    learner = load(model)
+    learner.columns_ = {**getattr(learner, "columns_", {}), "time_column": "t"}
+    path = tmp_path_factory.mktemp("timed") / "timed.structsvm"
+    save(learner, path)
+    return path
+
+
+@pytest.fixture
+def follow_timed(run, timed, monkeypatch):
+    """Return a function that follows lines with a time before the two numbers."""
+
+    def follow_timed(lines):
+        text = "\n".join(["t,speed,other", *lines])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return run(f"predict {timed} --follow -")
+
+    return follow_timed
+
+
+@pytest.mark.parametrize(
+    ("first", "written"),
+    [
+        ("2026-01-31 23:59:30", "%Y-%m-%d %H:%M:%S.%f"),
+        ("2026-01-31 23:59:30", "%d.%m.%Y %H:%M:%S"),
+        ("2026-01-31 23:59:30", "%H:%M:%S"),
+        ("2026-01-31 12:00:00", "%m/%d/%Y %H:%M:%S"),
+        ("2026-01-31 12:00:00", "%Y-%m-%dT%H:%M:%SZ"),
+    ],
+)
+def test_times_as_tables_have_them(follow, follow_timed, first, written):
+    X = recording(9)
+    times = pd.date_range(first, periods=len(X), freq="s").strftime(written)
+    lines = text_of(X).split("\n")
+    timed = [f"{time},{line}" for time, line in zip(times, lines, strict=True)]
+    code, out, err = follow_timed(timed)
+    assert code == 0, err
+    assert out == follow(text_of(X))[1]
+    code, _, err = follow_timed([*timed[:40], *timed[50:]])
+    assert (code, "a gap of 11" in err) == (1, True)
+
+
+def test_a_cell_that_has_no_end_is_refused(follow):
+    for cell in ("1" * 200_000, "x" * 200_000):
+        code, _, err = follow(f"1,2\n{cell},2\n")
+        assert (code, "line 2 of standard input" in err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("last", "message"),
     [
@@ -119,13 +170,8 @@ def test_lines_that_are_refused(follow, text, message):
         ("4,1", "line 6 .*2 numbers, and the names are 3"),
     ],
 )
-def test_times_that_are_refused(run, model, tmp_path, monkeypatch, last, message):
-    learner = load(model)
-    learner.columns_ = {**getattr(learner, "columns_", {}), "time_column": "t"}
-    save(learner, tmp_path / "timed.structsvm")
-    text = "\n".join(["t,speed,other", *(f"{t},1,2" for t in range(4)), last])
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    code, _, err = run(f"predict {tmp_path}/timed.structsvm --follow -")
+def test_times_that_are_refused(follow_timed, last, message):
+    code, _, err = follow_timed([*(f"{t},1,2" for t in range(4)), last])
     assert code == 1
     assert re.search(message, err), err
 
