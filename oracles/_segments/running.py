@@ -286,8 +286,9 @@ def _thinned(segments: Records, n: int, mean: Floats) -> int:
     """Leave out the worse one of neighbours in the older half; how many are left."""
     left = 0
     k = 0
+    older = max(n // 2, 2)
     while k < n:
-        pair = 2 if k + 1 < n // 2 else 1
+        pair = 2 if k + 1 < older else 1
         better = k + 1 if pair == 2 and segments[k + 1].value > segments[k].value else k
         _move(segments, mean, better, left)
         left += 1

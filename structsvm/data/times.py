@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import time
+from datetime import datetime, time
 from functools import cached_property
 from typing import Any
 
@@ -259,6 +259,8 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     else:
         name = str(getattr(times, "name", None) or "time")
         offset = None
+        if isinstance(times, list | tuple | np.ndarray):
+            times = _of_python(np.asarray(times))
         if getattr(getattr(times, "dtype", None), "tz", None) is not None:
             offset = np.timedelta64(0, "us")  # of UTC, as all values of such an index are
             times = getattr(times, "dt", times).tz_convert(None)  # of a series, or an index
@@ -276,6 +278,17 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
             "them"
         )
     return axis
+
+
+def _of_python(times: NDArray[Any]) -> Any:
+    """Dates of the library datetime as an index of pandas; other times as they are."""
+    if not (times.dtype.kind == "O" and times.size and isinstance(times.flat[0], datetime)):
+        return times
+    pandas = require("pandas", "files", "reading times")
+    try:
+        return pandas.DatetimeIndex(times)
+    except (TypeError, ValueError) as error:  # some have a time zone, and others none
+        raise DataError(f"times must be numbers or dates: {error}") from error
 
 
 def read_times(

@@ -1,5 +1,6 @@
 """Segments of a recording that has not ended, as its samples come."""
 
+from copy import copy
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -67,7 +68,7 @@ class Stream:
         self.lookahead = int(after)
         self.least = least
         self.n_samples = 0
-        self._learner = learner
+        self._learner = copy(learner)  # as it is now, whatever it learns from later
         self._changes = ChangeTracker(search, tolerance, least, names, self.lookahead)
         self._before = int(before)
         self._step = learner.inputs_.block
@@ -226,7 +227,12 @@ class _Clock:
 
     def read(self, axis: TimeAxis) -> None:
         """Refuse samples out of order, after a gap, or at another rate than those before."""
-        values = axis.values if self.last is None else np.concatenate([[self.last], axis.values])
+        before = axis.values[:0] if self.last is None else np.array([self.last])
+        if before.size and (before.dtype.kind == "M") != axis.holds_dates:
+            raise DataError(
+                "times are numbers in some blocks and dates in others: give one of both"
+            )
+        values = np.concatenate([before, axis.values])
         together = replace(axis, values=values, written=None)
         steps = together.steps
         if (steps <= 0).any():

@@ -1,6 +1,7 @@
 """Streams: what they find in the end, what they say on the way, and what they refuse."""
 
 import copy
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import count
 from signal import SIGINT, getsignal
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import cases, refused
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from structsvm import (
@@ -272,6 +274,19 @@ def test_a_model_that_was_stored_streams_alike(learned, tmp_path):
     assert stream.ends() == learned("causal").predict_breakpoints(NEW[0][0])
 
 
+@cases("diagonal", "states", "decoder")
+def test_a_stream_goes_on_with_what_was_learned_when_it_was_begun(name):
+    learner = clone(LEARNERS[name])
+    learner.fit(fed(name, Xs), ys)
+    X = new_samples(name)[0]
+    found = learner.predict_breakpoints(X)
+    stream = learner.stream()
+    stream.push(X[:50])
+    learner.fit(fed(name, Xs[:3]), ys[:3])
+    stream.push(X[50:])
+    assert stream.ends() == found
+
+
 class TestRefusals:
     """What cannot be had, before a sample is pushed."""
 
@@ -330,6 +345,9 @@ T = np.arange(20.0)
     (((X[:5], T[:5]), (X[5:9], T[5:9] / 4 + 4)), "another rate|resample to one"),
     (((X[:5], [0, 1, 3, 2, 4]),), "fall after sample 2"),
     (((X[:5], T[:4]),), "5"),
+    (((X[:5], T[:5]), (X[5:9], FRAME.index[5:9])), "dates in others"),
+    (((X[:5], FRAME.index[:5]), (X[5:9], T[5:9])), "dates in others"),
+    ((FRAME[:5], (X[5:9], T[5:9])), "dates in others"),
     ((FRAME[:5], FRAME[:5]), "not after"),
     ((FRAME[5:], FRAME[:5]), "order of time"),
     ((FRAME[:5][::-1],), "order of time"),
@@ -362,6 +380,17 @@ def test_scores_that_are_refused_leave_a_stream_as_it_was(learned):
     stream.push(p[5:9], T[5:9])
     stream.push(p[9:])
     assert stream.ends() == learned("decoder").predict_breakpoints(p)
+
+
+@pytest.mark.parametrize("zone", [None, UTC, timezone(timedelta(hours=2))])
+def test_times_as_python_has_them(learned, zone):
+    begun = datetime(2026, 1, 1, 23, 59, tzinfo=zone)
+    stream = learned("causal").stream()
+    for t, row in enumerate(X[:, None]):
+        stream.push(row, [begun + timedelta(seconds=t)])
+    assert stream.ends() == learned("causal").predict_breakpoints(X)
+    with pytest.raises(DataError, match="not after"):
+        stream.push(X[:1], [begun])
 
 
 def test_a_first_block_that_was_refused_sets_no_rate(learned):

@@ -163,3 +163,16 @@ def test_a_long_quiet_stream_takes_no_more_memory():
     assert [state for _, state in states.segments()] == [0]
     assert np.max(sizes[20:], axis=0)[[0, 2]].tolist() <= [C * 60, 64]
     assert np.max(sizes[20:], axis=0)[[1, 3]].tolist() <= [C * 70, 140]
+
+
+@pytest.mark.parametrize("most", [2, 3, 4, 5, 8, 9])
+def test_there_is_room_for_so_many_segments_and_no_more(most):
+    rng = np.random.default_rng(most)
+    Z = rng.normal(size=(300, 2))
+    Z[150:] += 40.0
+    search = OnlineSearch.of_changes(2, 400.0, max_candidates=most)
+    for row in Z[:, None]:
+        search.push(row)
+        assert search.states["n"][0] <= most
+    assert search.n_thinned > 0
+    assert [start for start, _ in search.segments()] == [0, 150]
