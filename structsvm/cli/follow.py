@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.cli.terminal import Terminal
-from structsvm.data.times import TimeAxis, read_times
+from structsvm.data import TimeAxis, read_times
 from structsvm.errors import DataError, SettingsError, about
 from structsvm.io import FileOptions
 from structsvm.io.sniff import TextFormat, separator_in
