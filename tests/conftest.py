@@ -24,6 +24,7 @@ for _variable, _value in {
     "CLIENT__SCHEDULER_INFO_INTERVAL": "60s",
     "SCHEDULER__ACTIVE_MEMORY_MANAGER__START": "False",
     "WORKER__MEMORY__MONITOR_INTERVAL": "10s",
+    "WORKER__MULTIPROCESSING_METHOD": "forkserver",
     "WORKER__PROFILE__ENABLED": "False",
 }.items():
     os.environ.setdefault(f"DASK_DISTRIBUTED__{_variable}", _value)

@@ -65,14 +65,19 @@ class Module:
         return self.name.split(".")[1] if "." in self.name else "__init__"
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree, gone through once for all who ask."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
     def imports(self) -> list[Import]:
         """Absolute imports of this project, those of one name each."""
         return list(self._imports())
 
     def _imports(self) -> Iterator[Import]:
-        blocks = [block for block in ast.walk(self.tree) if _runs_later(block)]
+        blocks = [block for block in self.nodes if _runs_later(block)]
         later = {id(node) for node in chain.from_iterable(ast.walk(block) for block in blocks)}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -88,7 +93,7 @@ class Module:
                 kinds[token.start[0]] = "comment"
             elif token.type not in _LAYOUT:
                 kinds |= dict.fromkeys(range(token.start[0], token.end[0] + 1), "code")
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             for text in _strings_alone(node):
                 assert text.end_lineno is not None
                 kinds |= dict.fromkeys(range(text.lineno, text.end_lineno + 1), "docstring")
@@ -134,7 +139,7 @@ class House:
 
     def nodes(self, *kinds: type[ast.AST]) -> Iterator[Any]:
         for module in self.modules.values():
-            yield from (node for node in ast.walk(module.tree) if isinstance(node, kinds))
+            yield from (node for node in module.nodes if isinstance(node, kinds))
 
     def module_of(self, target: str) -> str:
         """The module that an imported name is from, or is."""

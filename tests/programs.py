@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -77,8 +77,14 @@ def _program(code, arguments):
     exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
 
 
-def _forked(call, folder, out, err, environment=None, encoding="utf-8"):
+def ready_to_fork():
+    """Start the process that others are forked from, which loads the library once."""
     CONTEXT.set_forkserver_preload(list(LOADED))
+    forkserver.ensure_running()
+
+
+def _forked(call, folder, out, err, environment=None, encoding="utf-8"):
+    ready_to_fork()
     arguments = (call, folder, out, err, environment or {}, encoding)
     process = CONTEXT.Process(target=_called, args=arguments)
     process.start()

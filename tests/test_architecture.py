@@ -80,11 +80,12 @@ def test_there_are_no_circles() -> None:
 
 def test_no_comprehension_has_two_loops() -> None:
     kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    trees = {module.path: module.tree for module in the_house().modules.values()}
-    trees |= {path: ast.parse(path.read_bytes()) for path in ROOT.glob("tests/**/*.py")}
+    every = {module.path: module.nodes for module in the_house().modules.values()}
+    for path in ROOT.glob("tests/**/*.py"):
+        every[path] = ast.walk(ast.parse(path.read_bytes()))
     wrong = []
-    for path, tree in trees.items():
-        nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    for path, all_nodes in every.items():
+        nodes = [node for node in all_nodes if isinstance(node, kinds)]
         wrong += [f"{path}:{node.lineno}" for node in nodes if len(node.generators) > 1]
     assert not wrong, "\n".join(["write a loop, a chain or a product:", *wrong])
 
@@ -119,13 +120,13 @@ def test_imports_are_absolute_and_oracles_and_problems_have_one_name() -> None:
 def test_only_its_own_room_asks_whether_something_is_a_learner_or_a_problem() -> None:
     home = {}
     for module in the_house().modules.values():
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.ClassDef) and node.name in ASKED_AT_HOME:
                 home[node.name] = module.room
     assert home.keys() == ASKED_AT_HOME
     wrong = []
     for module in the_house().modules.values():
-        for call in ast.walk(module.tree):
+        for call in module.nodes:
             if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance"):
                 continue
             names = {node.id for node in ast.walk(call.args[1]) if isinstance(node, ast.Name)}

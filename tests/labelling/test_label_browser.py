@@ -9,7 +9,7 @@ import pytest
 from browsers import chromium, contrasts, screen_of
 from label_kit import Asking, served
 from media_files import tone, write_media
-from programs import CONTEXT, LOADED
+from programs import CONTEXT, ready_to_fork
 from selenium.common.exceptions import TimeoutException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
@@ -36,7 +36,7 @@ def browser():
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch):
     """Learn in processes that have loaded the library; test_label_server.py starts one anew."""
-    CONTEXT.set_forkserver_preload(list(LOADED))
+    ready_to_fork()
     forks = SimpleNamespace(get_context=lambda _: CONTEXT)
     monkeypatch.setattr("structsvm.labelling.server.multiprocessing", forks)
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from label_kit import Asking, served
 from media_files import tone, write_media
+from programs import Command
 
 import structsvm
 from structsvm.cli import main
@@ -202,23 +203,44 @@ def test_tables_are_read_as_was_typed_and_learned_from_in_the_same_way(tmp_path)
 # ---- the command, in a process of its own
 
 
-def started(folder):
-    line = [sys.executable, "-m", "structsvm", "label", str(folder), "--json"]
-    usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(line, env=usual, **pipes)
-    text = ""
-    while not text.endswith("}\n"):
-        text += process.stdout.readline() or pytest.fail(process.stderr.read())
-    return process, Asking(json.loads(text)["address"])
+class Anew:
+    """The command in a Python that is started anew, as a user starts it."""
+
+    def __init__(self, folder):
+        line = [sys.executable, "-m", "structsvm", "label", str(folder), "--json"]
+        usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(line, env=usual, **pipes)
+        self.pid = self.process.pid
+        text = ""
+        while not text.endswith("}\n"):
+            text += self.process.stdout.readline() or pytest.fail(self.process.stderr.read())
+        self.page = Asking(json.loads(text)["address"])
+
+    def ended(self):
+        """Its status, and what it has said, once it has ended."""
+        _, said = self.process.communicate()
+        return self.process.returncode, said
 
 
-def test_killed_at_any_moment_it_loses_no_change_that_was_answered(tmp_path):
+class Forked(Command):
+    """The same, in a process that has loaded the library."""
+
+    def __init__(self, folder, out):
+        super().__init__(f"label {folder} --json", out.parent, out)
+        self.pid = self.process.pid
+        while not out.exists() or not out.read_text().endswith("}\n"):
+            assert self.process.is_alive(), self.told.read_text()
+        self.page = Asking(json.loads(out.read_text())["address"])
+
+
+def test_killed_at_any_moment_it_loses_no_change_that_was_answered(tmp_path, capsys):
     folder = write(tmp_path / "walks")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     kept = []
     for k in range(3):
-        process, page = started(folder)
+        command = Forked(folder, tmp_path / f"{k}.out")
+        page = command.page
         assert page.open()[1]["known"].get("ann", []) == kept
         for j in range(4):
             kept = [[0, 10 + j, f"state {k}"], [50, 60 + j, "rest"]]
@@ -226,23 +248,18 @@ def test_killed_at_any_moment_it_loses_no_change_that_was_answered(tmp_path):
         if k == 1:  # a change that nobody has seen answered
             with socket.create_connection((page.parts.hostname, page.parts.port)) as half:
                 half.sendall(f"POST {page.parts.path}change HTTP/1.1\r\n".encode())
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        os.kill(command.pid, signal.SIGKILL)
+        assert command.ended()[0] == -signal.SIGKILL
         page.close()
-    process, page = started(folder)
+    command = Anew(folder)
+    page = command.page
     assert page.open()[1]["known"]["ann"] == kept
-    refusal = subprocess.run(
-        [sys.executable, "-m", "structsvm", "label", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert refusal.returncode == 1
-    assert "is open in another structsvm label" in refusal.stderr
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate()
+    assert main(["label", str(folder)]) == 1
+    assert "is open in another structsvm label" in capsys.readouterr().err
+    os.kill(command.pid, signal.SIGINT)
+    status, said = command.ended()
     page.close()
-    assert process.returncode == 0, said
+    assert status == 0, said
     assert "Traceback" not in said
     assert {p: p.read_bytes() for p in folder.iterdir() if p.is_file()} == before
     left = sorted(path.name for path in (folder / "labels").iterdir())

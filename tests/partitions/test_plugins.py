@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import cases
+from programs import loaded, python
 from sklearn.model_selection import GridSearchCV
 from wrong_plugins import Segments, recordings
 
@@ -347,8 +347,6 @@ def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, a
 
 
 ROOT = Path(__file__).resolve().parents[2]
-LONG = 300  # seconds after which a subprocess is stuck
-
 
 BUILD_ALL = """
 import os, sys, zipfile
@@ -392,32 +390,22 @@ class Installed:
         copies = tuple(folder / "source" / source.name for source in sources)
         for source, copy in zip(sources, copies, strict=True):
             shutil.copytree(source, copy, ignore=shutil.ignore_patterns("*.egg-info", "build"))
-        run([sys.executable, "-c", BUILD_ALL, target, *copies], folder)
+        printed(python("-c", BUILD_ALL, target, *copies, cwd=folder))
         return cls(copies, target)
 
-    def python(self, *arguments: object, cwd: Path) -> str:
-        paths = [str(self.target), os.environ.get("PYTHONPATH", "")]
-        path = os.pathsep.join(filter(None, paths))
-        environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "250"}
-        return run([sys.executable, *arguments], cwd, environment)
+    def python(self, code: str, *arguments: object, cwd: Path) -> str:
+        """What code prints in a process that finds them."""
+        found = f"import sys\nsys.path.insert(0, {str(self.target)!r})\n"
+        return printed(loaded(found + code, *arguments, cwd=cwd, COLUMNS="250"))
 
     def commands(self, *lines: list[str], cwd: Path) -> list[str]:
         """What command lines of structsvm print, run one after the other."""
-        output = self.python("-c", RUN_ALL, json.dumps(lines), cwd=cwd)
+        output = self.python(RUN_ALL, json.dumps(lines), cwd=cwd)
         found: list[str] = json.loads(output)
         return found
 
 
-def run(command: list[object], cwd: Path, environment: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=LONG,
-        check=False,
-    )
+def printed(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -439,7 +427,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 def test_their_own_tests_pass(packages: Installed) -> None:
     options = ["-q", "-W", "error", "-p", "no:cacheprovider", "--import-mode=importlib"]
-    said = packages.python("-m", "pytest", *options, *packages.sources, cwd=packages.target)
+    code = "import pytest\nsys.exit(pytest.main(sys.argv[1:]))"
+    said = packages.python(code, *options, *packages.sources, cwd=packages.target)
     assert "51 passed" in said
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARK = Path(__file__).resolve().parents[1] / "benchmarks" / "benchopt"
+BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "benchopt"
 
 
 def test_benchopt_accepts_the_benchmark(tmp_path):

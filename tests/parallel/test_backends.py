@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from clocks import Clock
 from enumerated import Listed, listed_risk
+from programs import ready_to_fork
 from tasks import add, kill_yourself, slow_number
 
 from structsvm.data.instance import Instance
@@ -75,6 +76,7 @@ NAMES = ["threads", "processes", "auto", "dask"]
 @pytest.fixture(scope="module")
 def client():
     """Return a client of Dask, with two workers, which are processes."""
+    ready_to_fork()
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -301,7 +303,7 @@ INTERRUPTED = """
 
 @pytest.mark.parametrize("name", ["threads", "processes"])
 def test_ctrl_c_returns_the_best_so_far_and_leaves_no_worker(name, tmp_path):
-    program = INTERRUPTED.format(tests=str(Path(__file__).parent), name=name)
+    program = INTERRUPTED.format(tests=str(Path(__file__).parents[1]), name=name)
     output = output_of_interrupted(program, b"0\n", tmp_path, seconds=0.5)
     assert output.endswith(b"INTERRUPTED True\n")
 
