@@ -174,7 +174,7 @@ def test_entry_points_load(clean: CleanEnvironment) -> None:
 
 
 def test_the_demo_and_a_notebook_run_without_the_checkout(clean: CleanEnvironment) -> None:
-    assert "held-out" in clean.run("structsvm", "demo", "--output", "demo")
+    assert "held-out" in clean.run("structsvm", "demo", "--recordings", "2", "--output", "demo")
     assert list((clean.folder / "demo").iterdir())
     cells = json.loads((ROOT / "notebooks" / NOTEBOOK).read_text(encoding="utf-8"))["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")

@@ -57,7 +57,7 @@ def place(folder, tmp_path_factory):
     known = [f"{recording.name},0,{len(recording.X)},1+" for recording in TRAIN]
     (place / "regions.csv").write_text("\n".join(["recording,start,end,changes", *known]) + "\n")
     rng = np.random.default_rng(0)
-    write_images(place, [disc(rng) for _ in range(3)], ("images", "masks"))
+    write_images(place, [disc(rng, size=24) for _ in range(3)], ("images", "masks"))
     line = ["fit", "normalized-cut", place / "images", "--labels", place / "masks", "--quiet"]
     assert main([*map(str, line), "--lam", "0.02", "-o", str(place / "cuts.structsvm")]) == 0
     return place

@@ -291,6 +291,7 @@ def test_labels_without_any_change_are_named_before_anything_is_split(refused, t
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("closed_forms")
 def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
     run, done, recordings, tmp_path, monkeypatch
 ):
@@ -475,7 +476,7 @@ def test_what_was_tried_on_a_part_and_on_the_whole_is_kept_together(
 
 
 def test_an_answer_is_replaced_by_a_better_one_alone_and_names_are_kept(
-    done, tmp_path, monkeypatch
+    done, tmp_path, monkeypatch, request
 ):
     rng = np.random.default_rng(0)
     for i in range(6):
@@ -486,6 +487,7 @@ def test_an_answer_is_replaced_by_a_better_one_alone_and_names_are_kept(
     line += f" -o {tmp_path}/out"
     first = json.loads(done(f"{line} --minutes 0")[0])
     model = (tmp_path / "out" / "model.structsvm").read_bytes()
+    request.getfixturevalue("closed_forms")  # none of which the first answer is
     for worse in ("untrained", "olda", "equal-segments"):  # what was tried is tried once
 
         def choose(self, seconds, worse=worse):

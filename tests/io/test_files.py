@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import cases
-from programs import loaded, python
+from programs import loaded
 from scipy.io import savemat
 
 from structsvm.data.columns import warn_about_columns
@@ -538,7 +538,7 @@ class TestKindsThatAreConverted:
                 of["predicted_class"] = (p > 0.5).astype(np.int8)
                 of["probabilities"] = np.maximum(p, 1 - p)
         line = complaint(tmp_path / "one.h5").partition('python -c "')[2].partition('"')[0]
-        python("-c", line, cwd=tmp_path)
+        loaded(line, cwd=tmp_path)
         for i in range(n_animals):
             one = read_recording(tmp_path / f"one_{i}.csv", need_labels=False)
             assert one.features == ("Groom", "Walk")
