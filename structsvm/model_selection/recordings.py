@@ -125,8 +125,9 @@ class Recordings(Menu):
         instances = self.data.instances
         if are_names(instances, self.labels) and self.question is None:
             return self._quick_states()
-        if self._has_context and self.data.n_features <= MANY_COLUMNS:
-            return self._closed_forms()[0]
+        closed = self._closed_forms()[0]
+        if self._has_context and self.data.n_features <= MANY_COLUMNS and self._suits(closed):
+            return closed
         return super().first
 
     def _quick_states(self) -> Method:
@@ -182,12 +183,15 @@ class Recordings(Menu):
         in_order = [*by_name, *learned, *others, *tuned]
         if self.question is None:
             in_order[1:] = sorted(in_order[1:], key=_place)
+        return [method for method in in_order if self._suits(method)]
+
+    def _suits(self, method: Method) -> bool:
+        """Whether masked values, if there may be some, have a place in what it sees and learns."""
         if getattr(self.problem, "missing", "error") != "mask":
-            return in_order
-        stages = [getattr(method.learner, "features", None) for method in in_order]
-        return [
-            m for m, stage in zip(in_order, stages, strict=True) if not stage or stage.takes_gaps
-        ]
+            return True
+        stage = getattr(method.learner, "features", None)
+        kind = method.learner.metric if method.is_metric else "diagonal"
+        return kind in self.problem.traits.candidates and (not stage or stage.takes_gaps)
 
     def _with_scores(self, classifiers: dict[str, Method]) -> list[Method]:
         """Learned metrics of what classifiers say of states beside lags."""

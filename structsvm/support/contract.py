@@ -12,7 +12,7 @@ from functools import cache, cached_property, wraps
 from inspect import isfunction
 from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
-from structsvm.errors import OracleError, PluginError, StructSVMError
+from structsvm.errors import DataError, OracleError, PluginError, StructSVMError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -77,7 +77,7 @@ def asked(plugin: object, method: str, where: str | Callable[[], str] = "") -> I
 def raise_named(plugin: object, method: str, at: str, error: Exception) -> NoReturn:
     """Raise an error of a plugin's code with its method and the sample."""
     if isinstance(error, StructSVMError):
-        if not error.names(at) and isinstance(error, PluginError | OracleError):
+        if not error.names(at) and isinstance(error, DataError | PluginError | OracleError):
             error.begin_with(at)
         elif not error.names(at):
             error.add_note("while asking about " + at)

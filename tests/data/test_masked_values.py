@@ -1,5 +1,6 @@
 """Missing values that are masked: they add nothing to the distortion, exactly."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -12,12 +13,13 @@ from structsvm import (
     DataError,
     EquivalenceMatrix,
     MetricLearner,
+    MetricLearnerCV,
     SettingsError,
     evaluate,
     load,
     save,
 )
-from structsvm.errors import OracleError
+from structsvm.errors import OracleError, VerdictWarning
 from structsvm.features import Lags, MovingStatistics
 from structsvm.learner.preparing import prepare
 from structsvm.oracles import (
@@ -196,6 +198,27 @@ class TestLearning:
 
 
 class TestWhatComesIn:
+    @pytest.mark.parametrize("gaps", [[0], [1, 5], range(6)])
+    @pytest.mark.parametrize("named", [False, True])
+    def test_only_what_takes_them_is_compared(self, gaps, named):
+        Xs, ys = recordings(missing=False)
+        for i in gaps:
+            Xs[i][:, 1] = np.nan
+        ys = [np.where(y % 2, "a", "b") for y in ys] if named else ys
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VerdictWarning)  # of six recordings
+            search = MetricLearnerCV(MASK, cv=2, lams=[1.0]).fit(Xs, ys)
+        assert len(search.predict(Xs)) == len(Xs)
+        assert not any(search.cv_results_["failure"])
+
+    @pytest.mark.parametrize("metric", ["full", "olda", "pca"])
+    def test_new_ones_are_refused_by_number_where_features_are_mixed(self, metric):
+        Xs, ys = recordings(missing=False)
+        learner = MetricLearner(MASK, metric=metric).fit(Xs, ys)
+        Xs[2][5, 1] = np.nan
+        with pytest.raises(DataError, match=r"recording 2: values are missing.*metric='diagonal'"):
+            learner.predict(Xs)
+
     def test_data_frames_and_masked_arrays_have_gaps(self):
         Xs, ys = recordings()
         learner = MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
