@@ -308,7 +308,10 @@ class Verdict:
         if self._is_untrained:  # which is not compared with itself
             names.pop("untrained")
         told = [str(self.contrasts[name]) for name in names if name in self.contrasts]
-        loss = f"the {self.evidence.measure} of {self.evidence.method} is {self.loss:.2g}"
+        own = self.ranking.losses.get(LEARNED, self.loss)
+        differs = self.ranking.is_chosen and abs(own - self.loss) > EQUAL_LOSSES
+        method = "what is chosen without it" if differs else self.evidence.method
+        loss = f"the {self.evidence.measure} of {method} is {self.loss:.2g}"
         if told:
             *others, last = told
             loss += ": " + (f"{', '.join(others)}, and {last}" if others else last)

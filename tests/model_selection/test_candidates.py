@@ -154,7 +154,10 @@ def test_a_baseline_is_chosen_and_predicts(data):
     assert known == alone.predict_breakpoints(Xs, 4)
     assert list(found.best_estimator_.baselines_) == ["untrained"]
     assert "frames" not in found.verdict_.contrasts  # it is what the others are compared with
-    assert "the loss of the frame classifier is" in str(found.verdict_)
+    assert "the loss of what is chosen without it is" in str(
+        found.verdict_
+    )  # once, an untrained one
+    assert "Use the frame classifier: it" in str(found.verdict_)
 
 
 def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
