@@ -48,6 +48,8 @@ def follow(learner: Learner, terminal: Terminal, false_alarm_every: int | None =
 
 def _as_they_come() -> Iterator[list[str]]:
     """The lines that are there, whenever some are."""
+    if sys.stdin is None:
+        raise SettingsError("--follow reads standard input, which is closed: pipe lines into it")
     stdin: Any = sys.stdin.buffer
     rest = b""
     while there := stdin.read1(BYTES_AT_ONCE):

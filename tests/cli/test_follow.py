@@ -176,6 +176,12 @@ def test_times_that_are_refused(follow_timed, last, message):
     assert re.search(message, err), err
 
 
+def test_standard_input_is_closed(run, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    code, _, err = run(f"predict {model} --follow -")
+    assert (code, "standard input, which is closed" in err) == (1, True)
+
+
 def test_nothing_comes(follow):
     code, out, _ = follow("")
     assert (code, out.split()) == (0, ["place,seen,state,margin,is"])
