@@ -169,7 +169,7 @@ def _unnamed(Xs: Sequence[Floats], states: States) -> GivenScores:
         scores = GivenScores(classes.astype(np.int64), classes)
         return scores._with_others(others, list(map(str, others)))
     if (C, P) == (2, 1):  # of the presence of what is one of two labels
-        there = int(_mean_scores(Xs, states).argmax())
+        there = int(_mean_scores(np.vstack(Xs), states.codes).argmax())
         return GivenScores(np.where(np.arange(2) == there, 0, REST), classes)
     if P != C:
         raise DataError(
@@ -177,9 +177,7 @@ def _unnamed(Xs: Sequence[Floats], states: States) -> GivenScores:
             f"{some_of(classes.tolist())}: say which column is which, "
             "ScoreDecoder(classes=[...]), or name the columns"
         )
-    means = _mean_scores(Xs, states)
-    best = means[linear_sum_assignment(means, maximize=True)].sum()
-    if means.trace() < IN_ORDER * best:
+    if _best_order(_mean_scores(np.vstack(Xs), states.codes)) is not None:
         raise DataError(
             "the columns of the scores seem to be in another order than the states: say which "
             "column is which, ScoreDecoder(classes=[...])"
@@ -187,15 +185,20 @@ def _unnamed(Xs: Sequence[Floats], states: States) -> GivenScores:
     return GivenScores(np.arange(P), classes)
 
 
-def _mean_scores(Xs: Sequence[Floats], states: States) -> Floats:
+def _mean_scores(rows: Floats, codes: Sequence[Ints]) -> Floats:
     """The mean of each column over the samples of each labelled state, (C, P)."""
-    rows = np.vstack(Xs)
-    code = np.concatenate(states.codes)
-    return np.array([rows[code == c].mean(axis=0) for c in range(states.classes.size)])
+    code = np.concatenate(codes)
+    return np.array([rows[code == c].mean(axis=0) for c in range(int(code.max()) + 1)])
 
 
-def tell_of_scores(scores: Sequence[Floats], codes: Sequence[Ints]) -> None:
-    """Say where scores are no probabilities, or look like those of training recordings."""
+def _best_order(means: Floats) -> Ints | None:
+    """The columns of the states by mean scores, (C,); None if they are in the order of states."""
+    order = linear_sum_assignment(means, maximize=True)
+    return None if means.trace() >= IN_ORDER * means[order].sum() else order[1]
+
+
+def tell_of_scores(scores: Sequence[Floats], codes: Sequence[Ints], classes: Any) -> None:
+    """Say where scores are no probabilities, or those of other states or training recordings."""
     sums = [float(np.abs(p.sum(axis=1) - 1.0).max()) for p in scores]
     worst = int(np.argmax(sums))
     if sums[worst] > SUM_TOLERANCE:
@@ -205,6 +208,13 @@ def tell_of_scores(scores: Sequence[Floats], codes: Sequence[Ints]) -> None:
             "they are"
         )
     p = np.vstack(scores)
+    order = _best_order(_mean_scores(p, codes))
+    if order is not None:
+        others = [f"{classes[j]!s} for {classes[c]!s}" for c, j in enumerate(order) if c != j]
+        warn(
+            f"scores are the highest where labels are those of other states ({some_of(others)}): "
+            "look which column is which"
+        )
     code = np.concatenate(codes)
     right = float((p.argmax(axis=1) == code)[code != UNKNOWN].mean())
     if right > TOO_RIGHT:

@@ -49,7 +49,7 @@ class ScoreLearner(FrameLearner):
         self.given_ = GivenScores.of(Xs, states, self._columns, is_asked=self.classes is not None)
         self.classes_ = self.given_.classes
         scores = self.given_.of_columns(Xs)
-        tell_of_scores(scores, states.codes)
+        tell_of_scores(scores, states.codes, self.classes_)
         self._prepare(stretches, sequences)
         units = units_of(groups, len(Xs))[1]
         if np.unique(units).size < 2:  # recordings of one person tell more than none

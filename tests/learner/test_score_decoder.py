@@ -101,6 +101,15 @@ def test_scores_that_do_not_sum_to_one_are_told_and_taken(scores, factor):
     assert wrong(decoder.predict_states([factor * p for p in new])) < 0.2
 
 
+@pytest.mark.parametrize("order", [[1, 0, 2], [1, 2, 0]])
+def test_columns_that_are_named_after_other_states_are_told(scores, order):
+    train, _ = scores
+    classes = [STATES[j] for j in order]
+    told = f"highest where labels .*{classes[0]} for {STATES[0]}"
+    with pytest.warns(DataWarning, match=told):
+        ScoreDecoder(classes).fit(train, [NAMES] * 6)
+
+
 def test_scores_of_training_recordings_are_told(rng):
     perfect = [(NAMES[:, None] == np.array(STATES)) * 1.0] * 4
     with pytest.warns(DataWarning, match="own training recordings"):
