@@ -1,6 +1,7 @@
 """``structsvm predict --follow``: changes in what comes on standard input, as they are found."""
 
 import csv
+import io
 import json
 import math
 import sys
@@ -69,9 +70,10 @@ def _tell(changes: Sequence[Change], terminal: Terminal) -> None:
         shown = "" if finite is None else f"{finite:.3g}"
         what = "new" if change.final is None else "final"
         what = what if change.withdrawn is None else "withdrawn"
-        state = "" if change.state is None else change.state
         seen = max(change.seen, change.final or 0, change.withdrawn or 0)
-        terminal.report(None, f"{change.place},{seen},{state},{shown},{what}")
+        row = io.StringIO()
+        csv.writer(row, lineterminator="").writerow([change.place, seen, change.state, shown, what])
+        terminal.report(None, row.getvalue())
     terminal.out.file.flush()
 
 

@@ -1,10 +1,12 @@
 """``structsvm predict --follow``: lines of numbers in, lines of changes out, as they come."""
 
+import csv
 import io
 import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -88,6 +90,19 @@ def test_json_lines(follow):
     assert code == 0
     assert {*rows[0]} == {"place", "seen", "margin", "state", "final", "withdrawn"}
     assert [row["place"] for row in rows if row["final"]] == [25, 50, 75]
+
+
+@pytest.mark.parametrize("name", ["sit, stand", 'a "walk"', "è;é"])
+def test_names_that_a_table_has_in_quotes(run, model, tmp_path, monkeypatch, name):
+    learner = load(model)
+    names = np.array(["rest", name])
+    learner.classes_ = names
+    learner.inputs_ = replace(learner.inputs_, classes=names)
+    save(learner, tmp_path / "named.structsvm")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text_of(recording(9)).encode())))
+    code, out, err = run(f"predict {tmp_path}/named.structsvm --follow -")
+    assert code == 0, err
+    assert {row["state"] for row in csv.DictReader(io.StringIO(out))} == {"rest", name}
 
 
 @pytest.mark.parametrize(
