@@ -58,6 +58,7 @@ def _as_they_come() -> Iterator[list[str]]:
         rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
         yield [line.decode("utf-8-sig", "replace") for line in lines]
     yield [line.decode("utf-8-sig", "replace") for line in rest.splitlines()]
+    yield []  # after the last line, what was wrong with it
 
 
 def _tell(changes: Sequence[Change], terminal: Terminal) -> None:
@@ -89,32 +90,49 @@ class _Lines:
         self.width = n_columns, "the model takes"
         self.clock: int | None = None
         self.moment: TimeAxis | int | None = None  # the last that was no number
+        self.fault: DataError | None = None
 
     def read(self, texts: Sequence[str]) -> tuple[Any, Any]:
-        """The numbers of some lines, and their times where they have any."""
+        """The numbers of some lines, and their times where they have any.
+
+        Of a line that cannot be read those before it are returned, and the fault is raised next.
+        """
+        if self.fault is not None:
+            raise self.fault
         rows: list[list[float]] = []
         times: list[Any] = []
-        for text in texts:
-            self.number += 1
-            if not text.strip():
-                continue
-            is_first = self.written is None
-            if self.written is None:
-                self.written = TextFormat(separator_in(text, FileOptions()))
-            try:
-                _, row = next(self.written.rows(text), (0, []))
-            except csv.Error as error:  # a cell of more characters than it reads
-                raise DataError(f"line {self.number} of standard input: {error}") from error
-            cells = [cell.strip() for cell in row]
-            if is_first and not all(map(_is_number, cells)):
-                self._find(cells)
-                continue
-            with about(f"line {self.number} of standard input"):
-                rows.append(self._row(cells))
-                if self.clock is not None:
-                    times.append(self._moment(cells[self.clock]))
+        try:
+            for text in texts:
+                self.number += 1
+                with about(f"line {self.number} of standard input"):
+                    cells = self._cells(text)
+                    if not cells:
+                        continue
+                    row = self._row(cells)
+                    if self.clock is not None:
+                        times.append(self._moment(cells[self.clock]))
+                    rows.append(row)
+        except DataError as error:
+            self.fault = error
         array = np.array(rows, dtype=np.float64).reshape(-1, len(self.columns))
         return array, np.array(times) if times else None
+
+    def _cells(self, text: str) -> list[str]:
+        """What a line says; nothing of one that is blank, or has the names of the columns."""
+        if not text.strip():
+            return []
+        is_first = self.written is None
+        if self.written is None:
+            self.written = TextFormat(separator_in(text, FileOptions()))
+        try:
+            _, row = next(self.written.rows(text), (0, []))
+        except csv.Error as error:  # a cell of more characters than it reads
+            raise DataError(str(error)) from error
+        cells = [cell.strip() for cell in row]
+        if is_first and not all(map(_is_number, cells)):
+            self._find(cells)
+            return []
+        return cells
 
     def _find(self, cells: list[str]) -> None:
         """Find the columns by their names."""
@@ -122,7 +140,7 @@ class _Lines:
         lost = [name for name in wanted if name not in cells]
         if lost:
             raise DataError(
-                f"standard input begins with the names {some_of(cells)}, without {some_of(lost)}, "
+                f"it begins with the names {some_of(cells)}, without {some_of(lost)}, "
                 "which the model was learned from"
             )
         self.columns = [cells.index(name) for name in wanted]

@@ -169,6 +169,17 @@ def test_times_as_tables_have_them(follow, follow_timed, first, written):
     assert (code, "a gap of 11" in err) == (1, True)
 
 
+@pytest.mark.parametrize("last", ["end of the log", "1,2,3", "1;2"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_what_comes_before_a_line_that_is_refused_is_told(follow, last, end):
+    text = text_of(recording(9))
+    code, out, err = follow(f"{text}\n{last}{end}")
+    assert (code, "line 101 of standard input" in err) == (1, True)
+    told = out.splitlines()
+    assert len(told) > 3
+    assert told == follow(text + "\n")[1].splitlines()[: len(told)]
+
+
 def test_a_cell_that_has_no_end_is_refused(follow):
     for cell in ("1" * 200_000, "x" * 200_000):
         code, _, err = follow(f"1,2\n{cell},2\n")
