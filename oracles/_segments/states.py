@@ -37,7 +37,7 @@ class Passed(NamedTuple):
     """A segment in state c begins at t: the best score of all before it, less ``total[c, t]``,
     (rows, C, T)."""
     closed: Floats
-    """The last segment, in state c, ends at T, (rows, C)."""
+    """A segment in state c ends at t: the best score of all up to there, (T + 1, rows, C)."""
     begin: NDArray[np.int32]
     """Where the best segment in state c begins that ends at t; -1 for nowhere, (rows, C, T + 1)."""
     before: NDArray[np.int32]
@@ -61,7 +61,7 @@ def search_states(
     """The best states; -1 each if none are allowed."""
     rules = Rules(samples, lengths, changes, late, earliest, may_end)
     path = passed(rules, first, bounds, weight, K)
-    return _traced(path.closed[-1] + last, path.begin, path.before, K)
+    return _traced(path.closed[-1, -1] + last, path.begin, path.before, K)
 
 
 @inner()
@@ -78,7 +78,7 @@ def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> 
     opened = np.full((rows, C, T), -np.inf)
     for c in range(C):
         opened[0, c, 0] = first[c]
-    closed = np.empty((rows, C))
+    closed = np.empty((T + 1, rows, C))
     longest = np.full((rows, C), -1)  # where the best of those that are L samples or longer begins
     begin = np.full((rows, C, T + 1), -1, dtype=np.int32)
     before = np.full((rows, C, T), -1, dtype=np.int32)
@@ -96,14 +96,14 @@ def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> 
                 farthest = farthest if farthest >= reach and ends else -1
                 start, value = _best_start(opened[k, c], lengths[c], losses, farthest, low, t)
                 begin[k, c, t] = start
-                closed[k, c] = value + total[c, t]
+                closed[t, k, c] = value + total[c, t]
         if t == T:
             break
         for k in range(rows if K == 0 else K - 1):
             into = k if K == 0 else k + 1
             for c in range(C):
                 for a in range(C):
-                    value = closed[k, a] + changes[a, c] - total[c, t]
+                    value = closed[t, k, a] + changes[a, c] - total[c, t]
                     value += of_late(total, t, late, a, c)
                     if a != c and value > opened[into, c, t]:
                         opened[into, c, t], before[into, c, t] = value, a
@@ -201,37 +201,12 @@ def search_boundaries(ahead: Rules, back: Rules, first: Floats, last: Floats, K:
     after = passed(back, last, NOWHERE, 0.0, K)
     (rows, C, T) = there.opened.shape
     best = np.full(T, -np.inf)
-    for c in range(C):
-        for k in range(rows):
-            before = there.opened[k, c] + there.total[c, T]
-            behind = after.opened[rows - 1 - k, c]
-            _raise_by_segments(best, before, behind, ahead.lengths[c], there.clear[c])
+    for t in range(T):
+        for c in range(C):
+            for k in range(rows):
+                before = there.opened[k, c, t] + there.total[c, t]
+                best[t] = max(best[t], before + after.closed[T - t, rows - 1 - k, c])
     return best
-
-
-@inner()
-def _raise_by_segments(
-    best: Floats, opened: Floats, after: Floats, lengths: Floats, clear: Ints
-) -> None:
-    """Raise the best scores to those of the best segment that begins at each place."""
-    T = opened.size
-    L = lengths.size - 1
-    far = -1  # the best end of a segment of L samples or more
-    last = T  # the last end of a segment from t
-    for t in range(T - 1, -1, -1):
-        while clear[last] > t:
-            last -= 1
-        if far > last:
-            far = -1
-            for e in range(t + L + 1, last + 1):
-                if far < 0 or after[T - e] > after[T - far]:
-                    far = e
-        if t + L <= last and (far < 0 or after[T - t - L] > after[T - far]):
-            far = t + L
-        value = -np.inf if far < 0 else lengths[L] + after[T - far]
-        for e in range(t + 1, min(t + L - 1, last) + 1):
-            value = max(value, lengths[e - t] + after[T - e])
-        best[t] = max(best[t], opened[t] + value)
 
 
 @inner()
