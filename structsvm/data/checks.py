@@ -246,7 +246,7 @@ def _no_measurement(array: Floats, wrong: Bools, names: Names, missing: str | No
         )
     n = int(np.isnan(array).sum())
     n_blocks = counted(len(blocks(array)), "block")
-    advice = f"{fault}: interpolate or drop missing values (NaN, {n} in {n_blocks}) first"
+    advice = f"{fault}: interpolate, impute or drop missing values (NaN, {n} in {n_blocks}) first"
     if missing != "error":
         return advice
     return advice + ", or give " + parameter("missing", "mask") + " (or 'interpolate')"

@@ -243,7 +243,9 @@ class TestWhatComesIn:
         Xs[0][3, 1] = np.inf
         with pytest.raises(DataError, match="recording 0 has inf in row 3"):
             MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
-        with pytest.raises(DataError, match="interpolate or drop missing values") as refused:
+        with pytest.raises(
+            DataError, match="interpolate, impute or drop missing values"
+        ) as refused:
             MetricLearner(Clustering(), metric="diagonal").fit(Xs[1:], ys[1:])
         assert "mask" not in str(refused.value)
 
