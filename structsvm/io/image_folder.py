@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data import UNKNOWN
-from structsvm.errors import DataError, printable, warn
+from structsvm.errors import DataError, parameter, printable, warn, wording
 from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS, pixels_of, read_label_map
 from structsvm.support import counted, in_time
 
@@ -190,8 +190,15 @@ def _map_of(path: Path, masks: Path | None) -> Path | None:
 def _needed_map_of(path: Path, masks: Path | None) -> Path:
     own = _map_of(path, masks)
     if own is None:
-        where = "and no folder of masks was given" if masks is None else f"in {masks}"
-        raise DataError(f"{path}: no label map of that name {where}")
+        if masks is not None:
+            raise DataError(f"{path}: no label map of that name in {masks}")
+        given = wording("masks=FOLDER", of_files=parameter("labels", "FOLDER"))
+        raise DataError(
+            f"{path}: no label map of that name, and no folder of masks was given: "
+            "give the folder that holds images/ and masks/, or name that of the masks ("
+            + given
+            + ")"
+        )
     return own
 
 
