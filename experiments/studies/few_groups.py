@@ -1,6 +1,6 @@
-"""What is chosen where few groups are independent: five recordings.
+"""What is chosen where few groups are independent, five recordings, and beside it of all 95.
 
-Five draws of five or ten recordings of the ten people of har_spsw.py, from which
+Five draws of five or ten recordings of the ten people of har_spsw.py, or all 95 once, from which
 MetricLearnerCV chooses by itself; the 50 recordings of the five others are segmented, the number of
 segments unknown and known. Of the other sets, five recordings of the training part of each of the
 folds of nested_cv.py. *Best* is the choice of all candidates, *learned* that of the learned
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from experiments._cache import Pieces, seconds_option
 from experiments._report import SHARED, Row, publish
 from experiments.studies._chosen import learned_metric
+from experiments.studies._har import mean_and_error
 from experiments.studies.har_spsw import split
 from experiments.studies.nested_rivals import CHANGES, NAMES, Nested
 from structsvm import MetricLearner, MetricLearnerCV
@@ -36,6 +37,7 @@ from structsvm.partitions.losses import partition_loss
 SETS = (
     "har_spsw 5",
     "har_spsw 10",
+    "har_spsw 95",
     "har_spsw 5 names",
     "skab 5",
     "beedance 5",
@@ -45,6 +47,8 @@ SETS = (
 RIVALS = ("untrained", "rca")
 METHODS = (*RIVALS, "learned", "best")
 DRAWS = 5
+ALL = "har_spsw 95"
+"""Which is drawn once."""
 
 Draw = tuple[list[Any], list[Any], list[str] | None, list[Any], list[Any]]
 """Samples, labels and groups to learn from, and samples and labels to segment."""
@@ -106,12 +110,11 @@ def row(what: str, found: Sequence[dict[str, Any]]) -> Row:
     values = {m: np.array([piece["losses"][m] for piece in found]) for m in METHODS}
     rival = min(RIVALS, key=lambda m: float(values[m][:, 0].mean()))
     behind = (values["best"] - values[rival])[:, 0]
-    error = behind.std(ddof=1) / np.sqrt(len(behind))
     names = [piece["best"] for piece in found]
     return {
         "data": what,
         **{m: " / ".join(f"{mean:.2f}" for mean in values[m].mean(axis=0)) for m in METHODS},
-        "best less the better rival": f"{behind.mean():+.2f} ± {error:.2f}",
+        "best less the better rival": mean_and_error(behind),
         "chosen": ", ".join(f"{name} ({names.count(name)})" for name in sorted(set(names))),
     }
 
@@ -123,7 +126,8 @@ def main(sets: Sequence[str], seconds: float) -> None:
     pieces = Pieces("few_groups", seconds)
     rows = []
     for asked in sets:
-        jobs = [partial(of_recordings, asked, seed) for seed in range(DRAWS)]
+        seeds = range(1 if asked == ALL else DRAWS)
+        jobs = [partial(of_recordings, asked, seed) for seed in seeds]
         each = [pieces.get(f"{asked} {seed}", job) for seed, job in enumerate(jobs)]
         rows.append((asked, each))
     pieces.finish()
