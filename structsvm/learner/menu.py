@@ -94,12 +94,16 @@ class Menu:
         return self.of_metric("diagonal-quick", "diagonal", solver=solver, lams=(lam,))
 
     def to_choose_from(self, in_time: bool) -> list[Method]:
-        """The candidates, with what answers first among them, or behind the default ``in_time``."""
-        first = self.first
-        candidates = [replace(one, is_first=one.name == first.name) for one in self.candidates]
-        if in_time and not any(one.is_first for one in candidates):
-            candidates.insert(1, replace(first, is_first=True))
-        return candidates
+        """The candidates, what answers first behind the default, if it is one or ``in_time``."""
+        answer = self.first
+        (default, *others) = self.candidates
+        if default.name == answer.name:
+            return [replace(default, is_first=True), *others]
+        own = [one for one in others if one.name == answer.name]
+        if not own and in_time:
+            own = [answer]
+        rest = [one for one in others if one.name != answer.name]
+        return [default, *(replace(one, is_first=True) for one in own), *rest]
 
     # ---- metrics
 

@@ -41,8 +41,8 @@ class Method:
     lam: float | None = None
     """The one of several strengths that this candidate has."""
     is_first: bool = False
-    """Whether it answers first: it is tried whatever time that takes, and kept for the default if
-    its mean loss is less."""
+    """Whether it answers first: it is tried whatever time that takes, and next in preference to the
+    default, for which it is kept if its mean loss is less, but for changes alone."""
 
     @property
     def quick(self) -> bool:

@@ -76,10 +76,10 @@ class MetricLearnerCV(ProblemParameters):
     Candidates are metrics, learned or in closed form, and all other methods that suit the labels,
     such as :class:`~structsvm.StateSegmenter`; whoever wants a metric names metrics. Each is fitted
     on all folds but one, including its penalty, and segments the remaining recordings. The first
-    candidate is the default, or the quick one that answers first if its mean loss is less; the best
-    one is taken in its place if it is better beyond chance. If the first candidate names states,
-    one that names them is chosen, by the share that it names right; what does the same as something
-    blind is, if all others do, too.
+    candidate is the default, or, but for changes alone, the quick one that answers first if its
+    mean loss is less; the best one is taken in its place if it is better beyond chance. If the
+    first candidate names states, one that names them is chosen, by the share that it names right;
+    what does the same as something blind is, if all others do, too.
     The choice is fitted again on all recordings, and ``verdict_`` says whether learning pays.
 
     Parameters

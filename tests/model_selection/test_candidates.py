@@ -11,6 +11,7 @@ from structsvm import (
     EquivalenceMatrix,
     MetricLearner,
     MetricLearnerCV,
+    NormalizedCut,
     PartialLabels,
 )
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
@@ -220,11 +221,33 @@ def test_methods_that_name_states_are_chosen_by_the_names_that_are_right(right):
     assert found.best.name == ("b" if right[1] == 0.9 else "a")
 
 
-def held_out(losses, accuracy, blind):
-    methods = [Method(name, EqualSegments()) for name in "abc"]
-    data = SimpleNamespace(weights=np.ones(12), problem=ChangePoint())
+def held_out(losses, accuracy, blind, first=None, problem=None):
+    methods = [Method(name, EqualSegments(), is_first=name == first) for name in "abc"]
+    data = SimpleNamespace(weights=np.ones(12), problem=problem or ChangePoint())
     split = SimpleNamespace(held_out=data, units=np.arange(12), draws_among=lambda which: 1)
     return HeldOut(split, {method: [] for method in methods}, losses, losses, accuracy, blind, {})
+
+
+@pytest.mark.parametrize(
+    ("names", "problem", "gain", "best"),
+    [
+        (False, ChangePoint(), 0.01, "a"),
+        (False, ChangePoint(), 0.1, "a"),
+        (False, ChangePoint(), 2.0, "b"),
+        (True, ChangePoint(), 0.01, "b"),
+        (True, ChangePoint(), -0.01, "a"),
+        (False, NormalizedCut(), 0.01, "b"),
+    ],
+)
+def test_of_changes_alone_what_answers_first_is_the_choice_only_beyond_chance(
+    names, problem, gain, best
+):
+    noise = np.random.default_rng(0).normal(size=12)
+    losses = np.full((12, 3), 3.0)
+    losses[:, 1] += noise - noise.mean() - gain
+    accuracy = (5.0 - losses) / 5.0 if names else np.full(losses.shape, np.nan)
+    found = held_out(losses, accuracy, {"one-part": losses[:, 0] + 1}, "b", problem)
+    assert found.best.name == best
 
 
 @pytest.mark.parametrize("names", [True, False])

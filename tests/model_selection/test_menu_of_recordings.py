@@ -90,6 +90,12 @@ def test_what_answers_first_is_a_candidate_or_a_closed_form(labels, T, first):
     menu = Recordings(data, MetricLearner())
     assert menu.first.name == first
     assert first in [candidate.name for candidate in menu.candidates]
+    for in_time in (True, False):
+        asked = menu.to_choose_from(in_time)
+        assert sorted(one.name for one in asked) == sorted(one.name for one in menu.candidates)
+        assert [one.name for one in asked if one.is_first] == [first]
+        assert asked[0].name == menu.candidates[0].name
+        assert first in [one.name for one in asked[:2]]
 
 
 @pytest.mark.parametrize("begin", ["s", "segment ", "run_07-"])
