@@ -54,7 +54,9 @@ def closed_forms(monkeypatch):
 
     def few(self, menu):
         closed = [one for one in methods(self, menu) if one.is_metric and not one.has_path]
-        return [one for one in closed if one.cost < 1.0]  # without features that learn
+        quick = [one for one in closed if one.cost < 1.0]  # without features that learn
+        # The default is another one than what answers first, as usual.
+        return sorted(quick, key=lambda one: one.name != "lags-olda")
 
     monkeypatch.setattr(MetricLearnerCV, "_methods", few)
 

@@ -208,8 +208,8 @@ def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_na
     Xs = [FeatureGraph(1.5 * x.X * np.where(np.arange(40) % 2, 1, -1)[:, None]) for x in Xs]
     search = MetricLearnerCV(NormalizedCut(), lams=(0.2,), cv=2, random_state=0).fit(Xs, ys)
     names = [candidate.name for candidate in search.candidates_]
-    scores = ["scores-untrained", "scores-full"]
-    assert names == [*scores, "untrained", "grid", "diagonal", "full", "region-forest"]
+    (start, learned) = ("scores-untrained", "scores-full")
+    assert names == [start, "region-forest", learned, "untrained", "grid", "diagonal", "full"]
     losses = dict(zip(names, search.losses_.mean(axis=0), strict=True))
     scored = {"scores-untrained", "region-forest", "scores-full"}
     assert max(losses[name] for name in scored) < losses["full"] - 0.2
