@@ -88,7 +88,7 @@ class TestExactness:
     @pytest.mark.parametrize("rule", [anything, at_least_two], ids=["any", "at least two"])
     def test_the_best_segmentation_is_that_of_enumeration(self, rule):
         rng = np.random.default_rng(0)
-        for number in range(60):
+        for number in range(120):
             T = int(rng.integers(2, 10))
             P = int(rng.integers(1, 4))
             X = with_gaps(rng, T, P)

@@ -324,7 +324,7 @@ def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
 def test_intervals_of_groups_hold_the_truth_whatever_their_sizes(sizes, between):
     """The mean of five groups, one of which has most of the recordings, varies as that one does."""
     rng = np.random.default_rng(1)
-    draws = 1000
+    draws = 2000
     units = np.repeat(np.arange(len(sizes)), sizes)
     held = 0
     for _ in range(draws):

@@ -16,7 +16,7 @@ from structsvm.masters.conic import ConicProgram, box_of
 from structsvm.modeling import OracleMax
 from structsvm.modeling.by_name import ByName
 
-SEEDS = 60
+SEEDS = 100
 SHORT_OF_IT = 1
 """Of these programs, so many may say that they did not reach the tolerance."""
 
@@ -29,7 +29,7 @@ def test_random_programs_have_the_bounds_and_the_optimum_of_the_explicit_ones():
     assert not wrong
     words = [word for word, _ in chain.from_iterable(ends for _, ends in found.values())]
     assert words.count("no truth") == 0
-    assert words.count("optimal") >= 55
+    assert words.count("optimal") >= 91
     assert words.count("infeasible") > 0
     assert words.count("unbounded") > 0
     assert words.count(SHORT) <= SHORT_OF_IT
@@ -142,7 +142,7 @@ def drawn_program(rng):
     return cp.Problem(cp.Minimize(c @ x), kept), (c, A, b, -high, high)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(50))
 def test_a_bound_is_below_the_minimum_in_fractions_whatever_the_dual_point(seed):
     rng = np.random.default_rng(seed)
     problem, program = drawn_program(rng)

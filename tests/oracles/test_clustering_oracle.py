@@ -84,7 +84,7 @@ TASKS = (
 )
 
 
-CASES = 100
+CASES = 200
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
@@ -108,7 +108,7 @@ def test_quality_on_brute_forced_cases(task: Task) -> None:
 
 @pytest.mark.parametrize("fixed", [True, False])
 def test_moves_are_those_of_the_plain_twin(fixed: bool) -> None:
-    for seed in range(60):
+    for seed in range(120):
         objective = random_objective(seed)
         T = objective.n_samples
         rng = np.random.default_rng(seed)

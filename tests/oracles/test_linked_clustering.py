@@ -39,13 +39,13 @@ def agree(constraint: Constraint, labels: np.ndarray) -> np.ndarray:
 
 
 def test_keeps_the_links_and_mostly_finds_the_optimum() -> None:
-    """A hundred label sets, T = 7, plain and loss-augmented, by listing every partition."""
+    """Hundreds of label sets, T = 7, plain and loss-augmented, by listing every partition."""
     partitions = all_partitions(7)
     matrices = np.array([EquivalenceMatrix.from_labels(p).dense() for p in partitions])
     oracle = ClusteringOracle(n_init=3, relaxation=False)
     cases = 0
     optimal = 0
-    for seed in range(200):
+    for seed in range(400):
         rng = np.random.default_rng(seed)
         try:
             constraint = random_links(rng, 7).constraint(7, contiguous=False)
@@ -64,7 +64,7 @@ def test_keeps_the_links_and_mostly_finds_the_optimum() -> None:
         assert answer.value <= best + 1e-9
         cases = cases + 1
         optimal = optimal + (answer.value >= best - 1e-9)
-    assert cases > 115
+    assert cases > 230
     assert optimal > 0.9 * cases
 
 

@@ -46,14 +46,14 @@ def scale(objective: TraceObjective) -> float:
 
 
 def test_order_of_the_relaxations() -> None:
-    """optimum <= semidefinite <= centred spectral <= plain spectral, on 40 brute-forced cases.
+    """optimum <= semidefinite <= centred spectral <= plain spectral, on 80 brute-forced cases.
 
     Where the bound meets the partition, the answer says that it is exact.
     """
     optimal = 0
     gaps = []
     qualities = []
-    for seed in range(40):
+    for seed in range(80):
         objective, constraint = case(seed)
         best = ExhaustiveOracle().maximize(objective, constraint).value
         answer = SemidefiniteOracle().maximize(objective, constraint)
@@ -74,7 +74,7 @@ def test_order_of_the_relaxations() -> None:
             - best / scale(objective)
         )
     semidefinite, centred, plain = np.median(gaps, axis=0)
-    assert optimal >= 38
+    assert optimal >= 76
     assert semidefinite < 1e-3 < centred < plain
     assert qualities.count(Quality.EXACT) >= 10
     assert set(qualities) <= {Quality.EXACT, Quality.RELAXATION}
