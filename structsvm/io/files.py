@@ -119,7 +119,7 @@ def _ways_to_labels(path: Path, files: Mapping[Path, str], options: FileOptions)
     """Words about where the labels of a file without a column of them may be."""
     header = [cell.strip() for cell in next(iter(first_rows(path)), ())]
     has_none = kind_of(path) in MEDIA or (bool(header) and options.label_column not in header)
-    if not (options.need_labels and has_none):
+    if not (options.need_labels and options.in_order and has_none):
         return ""
     if where := _labels_beside(path.absolute(), [file.absolute() for file in files]):
         return ", or " + parameter("labels", where) + ", labels of stretches of time"

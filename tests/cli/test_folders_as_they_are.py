@@ -221,6 +221,8 @@ class TestLabelsInTheFolderOfEachRecording:
         (tmp_path / "all" / "p0" / "labels.txt").rename(tmp_path / "one" / "marks.txt")
         said = refused(f"fit change-point {tmp_path}/one -o {tmp_path}/o --time-column time")
         assert f"--labels {tmp_path}/one/marks.txt, labels of stretches of time" in said
+        said = refused(f"fit clustering {tmp_path}/one/trips -o {tmp_path}/o")  # no rows in order
+        assert "labels of stretches of time" not in said
         for i in range(MOST_BESIDE):
             (tmp_path / "one" / f"{i}.txt").write_text("of somebody else", encoding="utf-8")
         said = refused(f"fit change-point {tmp_path}/one/trips -o {tmp_path}/o --time-column time")
