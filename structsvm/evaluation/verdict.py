@@ -309,7 +309,8 @@ class Verdict:
             names.pop("untrained")
         told = [str(self.contrasts[name]) for name in names if name in self.contrasts]
         own = self.ranking.losses.get(LEARNED, self.loss)
-        differs = self.ranking.is_chosen and abs(own - self.loss) > EQUAL_LOSSES
+        by_fold = self.evidence.cross_validated and self.ranking.is_chosen
+        differs = by_fold and abs(own - self.loss) > EQUAL_LOSSES
         method = "what is chosen without it" if differs else self.evidence.method
         loss = f"the {self.evidence.measure} of {method} is {self.loss:.2g}"
         if told:

@@ -1,5 +1,6 @@
 """Which files of a folder are recordings, and what else is there."""
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatch
@@ -175,7 +176,20 @@ def are_stretches(table: Sequence[Sequence[str]]) -> bool:
         for name, cells in zip(header, zip(*rows, strict=False), strict=False)
         if name not in columns_used
     ]
-    return is_of_time and not any(measured)
+    return (is_of_time and not any(measured)) or _follow_each_other(table)
+
+
+def _follow_each_other(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows without a header are stretches with names, none before the last one's end."""
+    last = -math.inf
+    for row in rows:
+        if [*map(is_number_text, row)] != [True, True, False] or not row[2].strip():
+            return False
+        start, end = (float(cell.replace(",", ".")) for cell in row[:2])
+        if not last <= start <= end:
+            return False
+        last = end
+    return bool(rows)
 
 
 def _lists(table: Sequence[Sequence[str]], files: Sequence[Path]) -> bool:

@@ -93,6 +93,7 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(
     assert "learned" in out
     said = " ".join(out.split())  # the verdict is about the scores above it, as in the report
     assert "Too few to tell: 2 independent groups of recordings" in said
+    assert "what is chosen without it" not in said  # one choice is judged on what is held out
     assert "On 4 held-out recordings in 2 groups" in said
     assert "With 8 independent groups of recordings in all, those that are learned from" in said
     assert {"pca", "rca"} <= learner.baselines_.keys()
@@ -125,7 +126,7 @@ def test_a_verdict_that_is_cross_validated_says_so(done, recordings, tmp_path):
     page = (tmp_path / "out" / "report.html").read_text()
     assert "this one is that of the cross-validation" in page
     assert "Too few to tell" not in page
-    assert "On 5 recordings, each held out once" in said
+    assert "On 5 recordings, each held out once, the loss of " in said
     assert "independent recordings in all" not in said
 
 

@@ -391,6 +391,20 @@ class TestWhose:
         for labels in (table, tmp_path):
             assert find_recordings(tmp_path, labels=labels)[0] == {tmp_path / "ann.mkv": "ann"}
 
+    @pytest.mark.parametrize(
+        ("text", "is_one"),
+        [
+            ("0.5\t1.25\tsong\n1.25\t3\tcall\n", True),
+            ("0,5\t1,25\tsong\n2,25\t3\tcall\n", True),
+            ("0.1,1.25,walk\n0.2,1.31,walk\n0.3,1.2,rest\n", False),  # time, a feature, a label
+            ("0.5\t1.25\t2.5\n1.25\t3\t1.5\n", False),
+        ],
+    )
+    def test_stretches_without_a_header_are_no_recordings(self, tmp_path, text, is_one):
+        written(tmp_path / "ann.csv", "a,b\n1,2\n2,3\n")
+        written(tmp_path / "labels.csv", text)
+        assert (tmp_path / "labels.csv" not in find_recordings(tmp_path)[0]) == is_one
+
 
 WALK = [Interval(0.0, 2.5, "rest"), Interval(2.5, 4.0, "walk"), Interval(6.0, 7.5, "rest")]
 TIERS = "several tiers, 'gait', 'hands': choose one, tier='gait'"
