@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data import LARGEST_VALUE, REGULAR, TimeAxis, time_axis, warn_about_times
+from structsvm.data import (
+    LARGEST_VALUE,
+    REGULAR,
+    TimeAxis,
+    as_floats,
+    time_axis,
+    warn_about_times,
+)
 from structsvm.errors import DataError, SettingsError, about, parameter
 from structsvm.learner.change_tracker import Change, ChangeTracker
 from structsvm.learner.fitted import Fitted
@@ -170,7 +177,8 @@ class Stream:
             )
         if any(one.order is not None for one in form.rows):
             raise DataError("its rows are not in the order of time: sort them")
-        _refuse_missing(form.instances[0])
+        names = list(getattr(self._learner, "feature_names_in_", ()))
+        _refuse_missing(form.instances[0], names or None)
         instance = measured(self._learner, form.instances)[0]
         axis = form.axes[0] if times is None and form.axes else None
         if times is not None:
@@ -203,17 +211,14 @@ def _refuse_whole(learner: Fitted) -> None:
     )
 
 
-def _refuse_missing(X: Any) -> None:
-    """Refuse values that only later ones could fill in; what is no number is refused elsewhere."""
-    try:
-        missing = np.isnan(np.ma.filled(np.ma.asarray(X, dtype=np.float64), np.nan))
-    except (TypeError, ValueError):
-        return
+def _refuse_missing(X: Any, names: Any) -> None:
+    """Refuse values that only later ones could fill in."""
+    missing = np.isnan(as_floats(X, "it", names, "mask")).any(axis=1)
     if missing.any():
-        row = int(np.argwhere(missing)[0][0])
         raise DataError(
-            f"a value is missing in row {row}, and a stream cannot wait for the next: push the "
-            "last value that was measured in its place, or end the stream and begin another one"
+            f"a value is missing in row {int(missing.argmax())}, and a stream cannot wait for the "
+            "next: push the last value that was measured in its place, or end the stream and begin "
+            "another one"
         )
 
 

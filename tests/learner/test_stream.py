@@ -358,6 +358,19 @@ def test_samples_that_are_refused(learned, blocks, message):
         pushed(learned("causal"), *blocks)
 
 
+NULL = pd.DataFrame(X[:5]).astype("Float64")
+NULL.iloc[3, 1] = pd.NA
+
+
+@cases(NULL, NULL.astype(object).where(NULL.notna(), None), NULL.round().astype("Int64"), GAP)
+def test_what_is_missing_is_not_interpolated(X):
+    learner = MetricLearner(ChangePoint(missing="interpolate"), standardize="training").fit(Xs, ys)
+    stream = learner.stream()
+    with pytest.raises(DataError, match=r"a value is missing in row [23]"):
+        stream.push(X)
+    assert stream.n_samples == 0
+
+
 def test_a_stream_goes_on_after_a_block_was_refused(learned):
     stream = learned("causal").stream()
     stream.push(X[:50])
