@@ -24,7 +24,7 @@ SCORED = ("scores-boundaries-diagonal", "scores-diagonal", *BOUNDARIES)
 CONTEXT = ("lags-diagonal", "lags-full")
 GAINED = (
     *("full", "diagonal", "statistics-centred"),
-    *("lags-olda", "lags-full", "lags-diagonal"),
+    *("lags-diagonal", "lags-full", "lags-olda"),
 )
 MOMENTS = "moments-diagonal"
 STATES = ("states", "states-quick")
