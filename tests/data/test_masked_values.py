@@ -198,8 +198,7 @@ class TestLearning:
 
 
 class TestWhatComesIn:
-    @pytest.mark.parametrize("gaps", [[0], [1, 5], range(6)])
-    @pytest.mark.parametrize("named", [False, True])
+    @pytest.mark.parametrize(("gaps", "named"), [([0], False), ([1, 5], True), (range(6), False)])
     def test_only_what_takes_them_is_compared(self, gaps, named):
         Xs, ys = recordings(missing=False)
         for i in gaps:

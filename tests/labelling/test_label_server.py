@@ -234,12 +234,28 @@ class Forked(Command):
         self.page = Asking(json.loads(out.read_text())["address"])
 
 
-def test_killed_at_any_moment_it_loses_no_change_that_was_answered(tmp_path, capsys):
+@pytest.fixture
+def begin():
+    """Return a function that begins a command, which ends with the test, whatever fails in it."""
+    begun = []
+
+    def begin(kind, *arguments):
+        begun.append(kind(*arguments))
+        return begun[-1]
+
+    yield begin
+    for command in begun:
+        command.process.kill()
+
+
+def test_killed_at_any_moment_it_loses_no_change_that_was_answered(
+    tmp_path, capsys, monkeypatch, begin
+):
     folder = write(tmp_path / "walks")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     kept = []
     for k in range(3):
-        command = Forked(folder, tmp_path / f"{k}.out")
+        command = begin(Forked, folder, tmp_path / f"{k}.out")
         page = command.page
         assert page.open()[1]["known"].get("ann", []) == kept
         for j in range(4):
@@ -251,9 +267,10 @@ def test_killed_at_any_moment_it_loses_no_change_that_was_answered(tmp_path, cap
         os.kill(command.pid, signal.SIGKILL)
         assert command.ended()[0] == -signal.SIGKILL
         page.close()
-    command = Anew(folder)
+    command = begin(Anew, folder)
     page = command.page
     assert page.open()[1]["known"]["ann"] == kept
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)  # if it were not refused
     assert main(["label", str(folder)]) == 1
     assert "is open in another structsvm label" in capsys.readouterr().err
     os.kill(command.pid, signal.SIGINT)
