@@ -104,6 +104,7 @@ def few_trees():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(CLASSIFIERS["boosting"][1], "max_iter", 10)
         patch.setitem(CLASSIFIERS["fast-boosting"][1], "max_iter", 10)
+        patch.setitem(CLASSIFIERS["window-boosting"][1], "max_iter", 10)
         patch.setitem(CLASSIFIERS["forest"][1], "n_estimators", 10)
         patch.setattr(row_classifier, "N_TREES", 10)
         yield usual

@@ -55,6 +55,10 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
         "ensemble.HistGradientBoostingClassifier",
         {"max_iter": 50, "learning_rate": 0.2, **BOOSTING},
     ),
+    "window-boosting": (  # of means and deviations of windows, which are fewer columns
+        "ensemble.HistGradientBoostingClassifier",
+        {"max_iter": 50, "learning_rate": 0.2, **BOOSTING, "max_features": 0.5},
+    ),
     # Leaves of five, so that a share in a leaf is a probability rather than a vote.
     "forest": ("ensemble.RandomForestClassifier", {"n_estimators": 100, "min_samples_leaf": 5}),
 }

@@ -137,7 +137,9 @@ def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransforme
     typical = typical_length(sequences)
     if among(estimator, (None, "boosting", "fast-boosting")):
         return Lags(sorted({round(part * typical) for part in LAGS}))
-    widths = sorted({max(2, round(part * typical)) for part in WINDOWS})
+    # An odd window has a sample in its middle: in an even one, where a segment begins and where it
+    # ends look alike one sample apart, which put every second change one sample off.
+    widths = sorted({max(3, 2 * round((part * typical - 1) / 2) + 1) for part in WINDOWS})
     return Union(Columns(), MovingStatistics(widths, ("mean", "spread")))
 
 

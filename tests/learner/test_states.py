@@ -304,7 +304,7 @@ def levels_of(rng, apart):
     """Return recordings of three of six states each, whose own levels are so far apart."""
     Xs = []
     ys = []
-    for _ in range(9):
+    for _ in range(12):
         y = np.repeat(rng.permutation(6)[:3], rng.integers(10, 20, 3))
         Xs.append(apart * rng.normal(size=30) + 2.0 * np.eye(30)[y] + rng.normal(size=(y.size, 30)))
         ys.append(y)
@@ -565,3 +565,39 @@ class TestHeldOut:
         assert n[5] == 1
         with pytest.raises(DataError, match="no two groups"):
             self.held_out(clone(estimator), Xs, ys, [3] * 6, ["a"] * 6)
+
+
+def gazes(rng, n):
+    """Return positions that rest and move in turn, of 8 to 24 samples each."""
+    Xs = []
+    ys = []
+    for _ in range(n):
+        sizes = rng.integers(8, 25, 12)
+        moves = np.arange(12) % 2
+        steps = np.repeat(moves[:, None] * rng.choice([-4.0, 4.0], (12, 2)), sizes, axis=0)
+        Xs.append(np.cumsum(steps, axis=0) + 0.5 * rng.normal(size=steps.shape))
+        ys.append(np.repeat(np.where(moves, "saccade", "fixation"), sizes))
+    return Xs, ys
+
+
+@pytest.mark.parametrize("n", [5, 9])
+def test_windows_find_changes_of_raw_signals_at_their_sample(rng, n):
+    """With windows of even widths a fifth of them are, and most are one sample late or early."""
+    segmenter = StateSegmenter().fit(*gazes(rng, n))
+    assert segmenter.estimator_weights_.size == 4  # boosting of windows is asked, too
+    Xs, ys = gazes(rng, 8)
+    found = segmenter.predict_states(Xs)
+    right = [
+        np.isin(np.flatnonzero(y[1:] != y[:-1]), np.flatnonzero(p[1:] != p[:-1]))
+        for y, p in zip(ys, found, strict=True)
+    ]
+    assert np.concatenate(right).mean() > 0.35
+    assert np.mean(np.concatenate(ys) == np.concatenate(found)) > 0.95
+
+
+@pytest.mark.parametrize(("n", "P", "size"), [(9, 17, 3), (5, 17, 4), (5, 41, 3)])
+def test_boosting_of_windows_is_asked_where_it_is_worth_its_time(n, P, size):
+    rng = np.random.default_rng(0)
+    ys = [np.repeat(["a", "b"], 10)] * n
+    Xs = [(y == "b")[:, None] + rng.normal(size=(20, P)) for y in ys]
+    assert StateSegmenter().fit(Xs, ys).estimator_weights_.size == size
