@@ -135,7 +135,8 @@ class Recordings(Menu):
         features = _context(self.features)
         if features is None and self.data.n_features > MANY_COLUMNS:
             features = Columns()
-        estimators = QUICK_ESTIMATORS + of_windows(self.data.n_features, few=False)
+        windows = of_windows(self.data.n_features, few=False)
+        estimators = (*windows, "lda") if windows else QUICK_ESTIMATORS
         settings = {"features": features, "estimators": estimators}
         segmenter = learner_named(QUICK_STATES, self.problem, **settings)
         return Method(QUICK_STATES, self.scaled(segmenter))
