@@ -11,7 +11,7 @@ from structsvm.data import Words
 from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
-from structsvm.support import Floats
+from structsvm.support import Floats, two_digits
 
 
 @dataclass(frozen=True)
@@ -115,15 +115,15 @@ class Ranking:
             notes.append("blind-less")
         about = {
             "method": called(first),
-            "loss": f"{self.losses[first]:.2g}",
+            "loss": two_digits(self.losses[first]),
             "share": f"{self.accuracies.get(first, np.nan):.0%}",
             "best": called(best),
             "more": f"{self.accuracies.get(best, np.nan):.0%}",
-            "lost": f"{self.losses[best]:.2g}",
+            "lost": two_digits(self.losses[best]),
             "other": called(self._least),
-            "least": f"{self.losses[self._least]:.2g}",
+            "least": two_digits(self.losses[self._least]),
             "blind": called(blind or ""),
-            "less": f"{self.losses[blind]:.2g}" if blind else "",
+            "less": two_digits(self.losses[blind]) if blind else "",
             "measure": measure,
             "words": words,
             "where": " in cross-validation" if self.cross_validated else "",

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from structsvm.evaluation.sentences import baseline_in_words
-from structsvm.support import Floats, Ints, half_interval, standard_error
+from structsvm.support import Floats, Ints, half_interval, standard_error, two_digits
 
 CONFIDENCE = 0.95
 LEARNED = "learned"
@@ -150,9 +150,10 @@ class Contrast:
         if self.is_constant:
             counts = f"the same on each of them: {counts}"
         elif np.isfinite(self.told.low):
-            counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
+            interval = f"{two_digits(self.low)} to {two_digits(self.high)}"
+            counts = f"95 % interval of the gain {interval}; {counts}"
         word = "lower" if self.mean >= 0 else "higher"
-        return f"{abs(self.mean):.2g} {word} than that of {who} ({counts})"
+        return f"{two_digits(abs(self.mean))} {word} than that of {who} ({counts})"
 
 
 def _wins(differences: Floats | Ints) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, MIN_UNITS, Contrast, once_each
 from structsvm.evaluation.sentences import ANSWERS, NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
-from structsvm.support import Floats, Ints, counted, finite
+from structsvm.support import Floats, Ints, counted, finite, two_digits
 
 __all__ = ["Evidence", "Remarks", "Verdict"]
 UNSUPPORTED = ("nothing-held-out", "learned-from", "nothing-to-find", "too-few")
@@ -312,7 +312,7 @@ class Verdict:
         by_fold = self.evidence.cross_validated and self.ranking.is_chosen
         differs = by_fold and abs(own - self.loss) > EQUAL_LOSSES
         method = "what is chosen without it" if differs else self.evidence.method
-        loss = f"the {self.evidence.measure} of {method} is {self.loss:.2g}"
+        loss = f"the {self.evidence.measure} of {method} is {two_digits(self.loss)}"
         if told:
             *others, last = told
             loss += ": " + (f"{', '.join(others)}, and {last}" if others else last)

@@ -74,6 +74,7 @@ from structsvm.support.values import refuse_unless as refuse_unless
 from structsvm.support.values import refuse_unlisted as refuse_unlisted
 from structsvm.support.values import shown as shown
 from structsvm.support.values import some_of as some_of
+from structsvm.support.values import two_digits as two_digits
 from structsvm.support.version import __version__ as __version__
 from structsvm.support.whole_files import alone_on as alone_on
 from structsvm.support.whole_files import unwritable as unwritable

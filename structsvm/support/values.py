@@ -147,6 +147,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
+def two_digits(value: float) -> str:
+    """A number in a sentence: 0.12, 3.4, 56, and 123 in place of 1.2e+02."""
+    return f"{value:.0f}" if 99.5 <= abs(value) < 1e6 else f"{value:.2g}"
+
+
 def some_of(names: Sequence[Any], limit: int = 6, between: str = ", ") -> Text:
     """Some names, and how many there are where these are not all."""
     shown = join(names[:limit], between)
