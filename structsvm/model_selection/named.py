@@ -21,16 +21,11 @@ from structsvm.partitions import PartitionProblem
 METRICS = ("untrained", "pca", "rca", "lda", "olda", "grid")
 """Metrics in closed form."""
 
-QUICK_ESTIMATORS = ("fast-kernel", "lda")
-"""On people held out from har_spsw a loss of 1.86 in a fifth of the time, where all have 1.77; with
-the fast kernel, in five other draws of people, 2.23 where the usual one has 2.24. On mocap6, SKAB,
-TEP and digits the usual kernel gains nothing on the fast one beyond chance."""
-
 LEARNERS: Mapping[str, Callable[..., Learner]] = {
     "metric": MetricLearner,
     "states": StateSegmenter,
     "decoder": ScoreDecoder,
-    "states-quick": partial(StateSegmenter, estimators=QUICK_ESTIMATORS, standardize="both"),
+    "states-quick": partial(StateSegmenter, estimators="quick", standardize="both"),
     **{name: partial(MetricLearner, metric=name) for name in METRICS},
     "frame-lda": partial(FrameClassifier, "lda"),
     "frame-logistic": partial(FrameClassifier, "logistic"),

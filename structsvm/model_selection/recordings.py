@@ -20,10 +20,9 @@ from structsvm.features.scores import FEWEST_SCORED
 from structsvm.learner import Menu, Method
 from structsvm.learner.methods import QUICK_COST
 from structsvm.learner.score_decoder import ScoreLearner
-from structsvm.learner.state_segmenter import of_windows
 from structsvm.learner.truths import are_names
 from structsvm.model_selection.candidates import CENTRED
-from structsvm.model_selection.named import QUICK_ESTIMATORS, learner_named
+from structsvm.model_selection.named import learner_named
 
 STATES, QUICK_STATES = "states", "states-quick"
 """Names of segmenters of states: the default, and one of classifiers that take some seconds."""
@@ -135,10 +134,7 @@ class Recordings(Menu):
         features = _context(self.features)
         if features is None and self.data.n_features > MANY_COLUMNS:
             features = Columns()
-        windows = of_windows(self.data.n_features, few=False)
-        estimators = (*windows, "lda") if windows else QUICK_ESTIMATORS
-        settings = {"features": features, "estimators": estimators}
-        segmenter = learner_named(QUICK_STATES, self.problem, **settings)
+        segmenter = learner_named(QUICK_STATES, self.problem, features=features)
         return Method(QUICK_STATES, self.scaled(segmenter))
 
     def _closed_forms(self) -> list[Method]:

@@ -379,8 +379,8 @@ test_settings_that_cannot_be_used_are_refused = refused(
     ({"order": ["a", "b"]}, "name each of the states"),
     ({"min_length": {"d": 2}}, "min_length names"),
     ({"min_length": 5, "max_length": 4}, "swap them"),
-    ({"estimators": []}, "estimators must be a list"),
-    ({"estimators": "lda"}, "estimators must be a list"),
+    ({"estimators": []}, "estimators must be 'quick' or a list"),
+    ({"estimators": "lda"}, "estimators must be 'quick' or a list"),
     ({"lam": 0.0}, "lam"),
 )
 
@@ -601,3 +601,7 @@ def test_boosting_of_windows_is_asked_where_it_is_worth_its_time(n, P, size):
     ys = [np.repeat(["a", "b"], 10)] * n
     Xs = [(y == "b")[:, None] + rng.normal(size=(20, P)) for y in ys]
     assert StateSegmenter().fit(Xs, ys).estimator_weights_.size == size
+    quick = StateSegmenter("quick").fit([X[:, :16] for X in Xs], ys)
+    assert type(quick.models_[0].classifier).__name__ == "HistGradientBoostingClassifier"
+    quick.fit(Xs, ys)
+    assert type(quick.models_[0].classifier).__name__ != "HistGradientBoostingClassifier"
