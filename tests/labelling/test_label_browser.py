@@ -227,6 +227,7 @@ def test_label_three_recordings_learn_correct_and_fit_learns_the_same(
     assert there[1] == here[1]
 
 
+@pytest.mark.usefixtures("all_trees")  # as the process has that learns beside the page
 def test_states_with_names_are_learned_where_names_are_given(browser, tmp_path):
     """A recording of each is labelled by keys alone; the model is again that of fit."""
     rng = np.random.default_rng(0)
