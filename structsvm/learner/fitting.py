@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data import STANDARDIZE, apply_to_instances
+from structsvm.data import STANDARDIZE, Instance, Words, apply_to_instances
 from structsvm.errors import (
     DataError,
     LearningError,
@@ -210,7 +210,7 @@ class FitState:
         examples = data.examples
         if settings.closed_form is not None:
             raise SettingsError("a metric in closed form minimises no objective: learn another one")
-        refuse_gaps(settings, data)
+        refuse_gaps(settings, data.instances, data.problem.traits.words)
         if untrained is None:
             untrained = untrained_of(data)[1]
         units = learning_units(problem, examples, untrained, settings.whiten)
@@ -254,12 +254,12 @@ def learn(
         return result
 
 
-def refuse_gaps(settings: Settings, data: TrainingSet) -> None:
+def refuse_gaps(settings: Settings, instances: Sequence[Instance], words: Words) -> None:
     """Refuse missing values for a metric that mixes features."""
-    gaps = [i for i, instance in enumerate(data.instances) if instance.has_gaps]
+    gaps = [i for i, instance in enumerate(instances) if instance.has_gaps]
     if gaps and settings.metric == "full" and settings.closed_form != "untrained":
         raise DataError(
-            data.problem.traits.words.numbered(gaps[0])
+            words.numbered(gaps[0])
             + " has missing values, and a full metric mixes features: masked values take "
             + parameter("metric", "diagonal")
             + ", a full metric interpolated ones"
@@ -267,7 +267,7 @@ def refuse_gaps(settings: Settings, data: TrainingSet) -> None:
 
 
 def in_closed_form(settings: Settings, data: TrainingSet) -> FitResult:
-    refuse_gaps(settings, data)
+    refuse_gaps(settings, data.instances, data.problem.traits.words)
     begun = time.perf_counter()
     name = str(settings.closed_form)
     if name == "untrained":

@@ -27,7 +27,7 @@ name .81, and of the 32 columns made of them .90 for .89; of 79 recordings it ga
 ESTIMATORS = ("boosting", "kernel", "lda")
 """Where groups are few."""
 
-SIGNALS, OF_FEW = 16, 40
+MOST_COLUMNS, MOST_COLUMNS_OF_FEW = 16, 40
 """Columns up to which boosting of windows is asked as well, and where groups are few: with 61 it
 took longer than all others and gained nothing on recordings of digits."""
 
@@ -37,7 +37,8 @@ the fast kernel, in five other draws of people, 2.23 where the usual one has 2.2
 TEP and digits the usual kernel gains nothing on the fast one beyond chance."""
 
 QUICK_OF_SIGNALS = (*OF_WINDOWS, "lda")
-"""In less time they name .88 of the samples behind har_spsw right where those above name .79."""
+"""In less time they name .87 of the samples of others right, of the signals behind har_spsw, where
+those above name .79."""
 
 FEW = 8
 """With fewer groups slow boosting, more folds, and a model of all are worth their time: with ten
@@ -192,10 +193,11 @@ class StateSegmenter(StateDecoder):
     def _estimators(self, n_features: int, few: bool) -> Sequence[Any]:
         """The classifiers that are asked, of so many columns, where groups are few or many."""
         if among(self.estimators, ("quick",)):
-            return QUICK_OF_SIGNALS if n_features <= SIGNALS else QUICK
+            return QUICK_OF_SIGNALS if n_features <= MOST_COLUMNS else QUICK
         if self.estimators is None:
             usual = ESTIMATORS if few else OF_MANY
-            return usual + OF_WINDOWS if n_features <= (OF_FEW if few else SIGNALS) else usual
+            most = MOST_COLUMNS_OF_FEW if few else MOST_COLUMNS
+            return usual + OF_WINDOWS if n_features <= most else usual
         if isinstance(self.estimators, str) or not len(self.estimators):
             raise SettingsError(
                 f"estimators must be 'quick' or a list, such as ['lda'], got {self.estimators!r}"

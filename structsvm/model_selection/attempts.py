@@ -20,7 +20,7 @@ from structsvm.errors import (
 )
 from structsvm.learner import Method, TrainingSet
 from structsvm.learner.closed_forms import tuned
-from structsvm.learner.fitting import FitState, Settings
+from structsvm.learner.fitting import FitState, Settings, refuse_gaps
 from structsvm.learner.stages import Inputs
 from structsvm.learner.truths import check_truths
 from structsvm.model_selection.folds import (
@@ -67,9 +67,15 @@ def try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
     untrained = fold.untrained[sees]
     trials = []
     for c in asked:
+        start = time.perf_counter()
+        try:
+            for some in (train.instances, seen[0]):
+                refuse_gaps(asked[c], some, train.problem.traits.words)
+        except DataError as error:
+            trials.append(fold.failed(error, start))
+            continue
         if c.has_path:
             return _try_path([*asked.values()], train, untrained, seen, fold)
-        start = time.perf_counter()
         name = str(asked[c].closed_form)
         shrinkage = asked[c].shrinkage
         try:

@@ -372,7 +372,9 @@ class MetricLearnerCV(ProblemParameters):
     ) -> None:
         """Learn the choice from all instances, and the baselines for which there is time."""
         menu: Menu = menu_of(data, best.learner)
-        closed = [c for c in self.candidates_ if c.is_metric and not c.has_path]
+        failed = np.isnan(self.criterion_).any(axis=0)
+        usable = [self.candidates_[j] for j in np.flatnonzero(~failed).tolist()]
+        closed = [c for c in usable if c.is_metric and not c.has_path]
         plain = [c.name for c in closed if c.learner.metric == c.name]
         asked = {m.name: m for m in menu.named(which or ()) if m.name not in self.untried_}
         metrics = [m.name for m in menu.named([*plain, *asked]) if m.is_metric]

@@ -17,7 +17,7 @@ from structsvm.learner.steps import partition_each
 from structsvm.partitions import EquivalenceMatrix
 from structsvm.plotting import style
 from structsvm.plotting.drawable import drawable, traces
-from structsvm.support import Floats, counted, refuse_below, require
+from structsvm.support import Floats, counted, refuse_below, require, two_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -267,7 +267,7 @@ def _draw_sure(ax: "Axes", lane: int, changes: Sequence[Mapping[str, Any]], edge
         place = edges[change["start"]]
         margin = change["margin"]
         height = 1.0 - 1.0 / (1.0 + margin)
-        number = f"{margin:.2g}"
+        number = two_digits(margin)
         if change.get("rate") is not None:
             height = change["rate"]
             number = f"{100 * change['rate']:.0f} %"

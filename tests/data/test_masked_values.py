@@ -19,7 +19,7 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.errors import OracleError, VerdictWarning
+from structsvm.errors import DataWarning, OracleError, VerdictWarning
 from structsvm.features import Lags, MovingStatistics
 from structsvm.learner.preparing import prepare
 from structsvm.oracles import (
@@ -209,6 +209,26 @@ class TestWhatComesIn:
             search = MetricLearnerCV(MASK, cv=2, lams=[1.0]).fit(Xs, ys)
         assert len(search.predict(Xs)) == len(Xs)
         assert not any(search.cv_results_["failure"])
+
+    @pytest.mark.parametrize("gaps", [[0], [5], [1, 4]])
+    def test_what_mixes_features_is_a_candidate_that_fails(self, gaps):
+        Xs, ys = recordings(missing=False)
+        for i in gaps:
+            Xs[i][:, 1] = np.nan
+        named = ["untrained", "full", "olda", "diagonal"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VerdictWarning)  # of six recordings
+            warnings.filterwarnings("ignore", "full is not compared.*mixes features", DataWarning)
+            warnings.filterwarnings("ignore", "olda is not compared.*mixes features", DataWarning)
+            search = MetricLearnerCV(MASK, cv=2, lams=[1.0], candidates=named).fit(Xs, ys)
+        names = search.cv_results_["candidate"]
+        failures = search.cv_results_["failure"]
+        failed = {
+            name for name, why in zip(names, failures, strict=True) if "mixes features" in why
+        }
+        assert failed == {"full", "olda"}
+        assert not failed & search.best_estimator_.baselines_.keys()
+        assert len(search.predict(Xs)) == len(Xs)
 
     @pytest.mark.parametrize("metric", ["full", "olda", "pca"])
     def test_new_ones_are_refused_by_number_where_features_are_mixed(self, metric):
