@@ -1,12 +1,14 @@
 """What a practitioner writes in thirty lines, beside what ``structsvm try --minutes 1`` answers.
 
 On every set of these pages whose labels are names, none left out: recordings of states, tables of
-classes and images of regions. The rival sees the means and deviations of windows of three widths, a
-random forest names each sample, and one price of a switch, the best on a third of the training
-recordings (or groups), smooths the names by dynamic programming. Rows of tables have no windows,
-and pixels of images have windows in two dimensions; neither has a price. Both learn from the same
-part and are scored on the same held-out part by the same function, from the files that ``try``
-writes, with what it predicts. The command runs on one thread, in a process of its own.
+classes and images of regions. Two sets of features are there as the signals that they were made of,
+too. The other sets of recordings have changes without names. The rival sees the means and
+deviations of windows of three widths, a random forest names each sample, and one price of a switch,
+the best on a third of the training recordings (or groups), smooths the names by dynamic
+programming. Rows of tables have no windows, and pixels of images have windows in two dimensions;
+neither has a price. Both learn from the same part and are scored on the same held-out part by the
+same function, from the files that ``try`` writes, with what it predicts. The command runs on one
+thread, in a process of its own.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ import argparse
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,7 +38,7 @@ from structsvm import EquivalenceMatrix
 from structsvm.datasets import digits_recordings
 from structsvm.evaluation.contrast import Contrast
 from structsvm.interop import labels_to_breakpoints
-from structsvm.io import read_recordings, write_recording
+from structsvm.io import Recording, read_recordings, write_recording
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
 Floats = NDArray[np.float64]
@@ -51,6 +54,9 @@ SETS: Mapping[str, Case] = {
     "har_spsw": Case("change-point", "recordings", options=("--groups", "^s[0-9]+")),
     "mocap6": CASES["mocap6"],
     "tep": CASES["tep"],
+    "har_spsw, signals": Case("change-point", "recordings", options=("--groups", "^s[0-9]+")),
+    "mocap6, signals": Case("change-point", "recordings"),
+    "skab": Case("change-point", "recordings"),
     "digits in turn": Case("change-point", "recordings"),
     **{name: Case("clustering", "rows") for name in ("breast_cancer_wdbc", *TABLES)},
     "weizmann_horse": CASES["weizmann_horse"],
@@ -256,12 +262,42 @@ def images(paths: Sequence[str], predicted: Path) -> tuple[Answers, Answers, flo
 COMPARED = {"change-point": recordings, "clustering": tables, "normalized-cut": images}
 
 
+def signals(path: Path) -> Recording:
+    """The signals that the features of a file were made of, and the state of each sample."""
+    with np.load(path) as stored:
+        states = stored["yraw" if "yraw" in stored else "y"]
+        return made(path.stem, stored["Xraw"], stored["labels"][states])
+
+
+def faults(number: int, path: Path) -> Recording:
+    """An experiment of skab, a group by itself, in which samples are normal or not."""
+    with np.load(path) as stored:
+        names = np.where(stored["anomaly"] > 0, "anomaly", "normal")
+        return made(f"{number:02d}", stored["X"], names)
+
+
+def made(name: str, X: Floats, y: Names) -> Recording:
+    return Recording(name, X.astype(np.float64), y, tuple(f"x{j}" for j in range(X.shape[1])))
+
+
+def written(name: str, folder: Path) -> list[Recording]:
+    """The recordings of a set whose files are not given as they are; none for other sets."""
+    files = sorted((folder / name.removesuffix(", signals")).glob("*.npz"))
+    if name == "digits in turn":
+        drawn = digits_recordings(40, random_state=0)
+        return [replace(one, name=f"{k:02d}") for k, one in enumerate(drawn)]
+    if name.endswith(", signals"):
+        return list(map(signals, files))
+    return list(starmap(faults, enumerate(files))) if name == "skab" else []
+
+
 def paths_of(name: str, case: Case, folder: Path, place: Path) -> list[str]:
-    """The files of a set; recordings of digits are written."""
-    if name != "digits in turn":
+    """The files of a set."""
+    recordings_of_set = written(name, folder)
+    if not recordings_of_set:
         return given(name, case, folder, place)
-    for k, recording in enumerate(digits_recordings(40, random_state=0)):
-        write_recording(recording, place / f"{k:02d}.npz")
+    for recording in recordings_of_set:
+        write_recording(recording, place / f"{recording.name}.npz")
     return sorted(str(path) for path in place.glob("*.npz"))
 
 
