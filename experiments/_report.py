@@ -13,7 +13,7 @@ from rich.table import Table
 from experiments._figures import PAPER, Row, store, stored, text, write_pages
 from experiments._origin import DOCS, ROOT, USUAL, origin
 
-__all__ = ["PAPER", "ROOT", "SHARED", "Row", "publish", "stored"]
+__all__ = ["PAPER", "ROOT", "SHARED", "Row", "publish", "publish_some", "stored"]
 
 SHARED = Path(os.environ.get("STRUCTSVM_DATA") or ROOT.parent / "shared" / "data")
 
@@ -34,3 +34,10 @@ def publish(name: str, rows: Sequence[Row], earlier: Iterable[str] = ()) -> None
         return
     store(name, origin(earlier), rows)
     write_pages()
+
+
+def publish_some(name: str, rows: Sequence[Row], key: str) -> None:
+    """Publish rows, with those of other sets that were published before; ``key`` tells sets."""
+    earlier, before = stored(name) if (PAPER / f"{name}.json").exists() else (origin(), [])
+    merged = {row[key]: row for row in [*before, *rows]}
+    publish(name, list(merged.values()), earlier["commits"] if len(merged) > len(rows) else ())

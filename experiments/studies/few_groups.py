@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments._cache import Pieces, seconds_option
-from experiments._report import SHARED, Row, publish
+from experiments._report import SHARED, Row, publish_some
 from experiments.studies._chosen import learned_metric
 from experiments.studies._har import mean_and_error
 from experiments.studies.har_spsw import split
@@ -131,7 +131,7 @@ def main(sets: Sequence[str], seconds: float) -> None:
         each = [pieces.get(f"{asked} {seed}", job) for seed, job in enumerate(jobs)]
         rows.append((asked, each))
     pieces.finish()
-    publish("few_groups", [row(asked, each) for asked, each in rows])
+    publish_some("few_groups", [row(asked, each) for asked, each in rows], "data")
 
 
 if __name__ == "__main__":

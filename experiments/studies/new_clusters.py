@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments._cache import Pieces, seconds_option
-from experiments._report import SHARED, Row, publish, stored
+from experiments._report import SHARED, Row, publish, publish_some
 from experiments._tables import read
 from experiments.studies._chosen import learned_metric
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearnerCV
@@ -202,16 +202,6 @@ def choices(found: Sequence[dict[str, Any]]) -> list[Row]:
     return [row for row in rows if row[""]]
 
 
-def publish_with_others(name: str, rows: Sequence[Row], key: str) -> None:
-    """Publish rows, and those of the table that belong to parts that were not asked for."""
-    origin, before = stored(name)
-    new = {row[key]: row for row in rows}
-    others = [row for row in before if row[key] not in new]
-    order = [row[key] for row in before]
-    merged = sorted([*rows, *others], key=lambda row: order.index(row[key]))
-    publish(name, merged, origin["commits"] if others else ())
-
-
 def main(
     folder: Path, tables: Sequence[str], parts: Sequence[str], seeds: Sequence[int], seconds: float
 ) -> None:
@@ -231,9 +221,9 @@ def main(
                 found.append(pieces.get(str(seed), job))
             pieces.finish()
         if chosen_by:
-            publish_with_others(f"new_clusters_{name}", rows_of(found), "metric")
+            publish_some(f"new_clusters_{name}", rows_of(found), "metric")
         if set(chosen_by) - {"default"}:
-            publish_with_others(f"new_clusters_{name}_chosen", choices(found), "chosen by")
+            publish_some(f"new_clusters_{name}_chosen", choices(found), "chosen by")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments._cache import Pieces, seconds_option
-from experiments._report import SHARED, Row, publish
+from experiments._report import SHARED, Row, publish_some
 from experiments._tables import read
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
@@ -46,7 +46,9 @@ FEWEST_ROWS = 5
 """Of a class that takes part."""
 FEWEST_LABELLED = 4
 """Classes that have to be known to choose for new ones."""
-TABLES = (*SIZES, "ecoli", "segment", "zoo", "glass", "vowel")
+OTHERS = ("ecoli", "segment", "zoo", "glass", "vowel")
+MORE = ("dermatology", "optdigits", "pendigits", "soybean")
+TABLES = (*SIZES, *OTHERS, *MORE)
 SEEDS = tuple(range(200, 210))
 SCALES = {"own": "recording", "of training": "training", "wider": "wider"}
 BEFORE = ("untrained, own", "rca, of training")
@@ -114,7 +116,8 @@ def main(folder: Path, tables: Sequence[str], seconds: float) -> None:
         for name in tables
     }
     pieces.finish()
-    publish("new_clusters_scale", [row_of(name, draws) for name, draws in found.items()])
+    rows = [row_of(name, draws) for name, draws in found.items()]
+    publish_some("new_clusters_scale", rows, "table")
 
 
 if __name__ == "__main__":

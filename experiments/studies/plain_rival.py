@@ -32,7 +32,7 @@ from scipy.ndimage import uniform_filter
 from sklearn.ensemble import RandomForestClassifier
 
 from experiments._cache import Pieces, seconds_option
-from experiments._report import SHARED, Row, publish
+from experiments._report import SHARED, Row, publish_some
 from experiments.studies.try_out import CASES, Case, given, run
 from structsvm import EquivalenceMatrix
 from structsvm.datasets import digits_recordings
@@ -349,15 +349,12 @@ def row_of(name: str, found: Mapping[str, Any]) -> Row:
 
 
 def main(folder: Path, seconds: float, sets: Sequence[str]) -> None:
-    """Compare on these sets, and publish if that is all of them."""
+    """Compare on these sets, and publish them with the earlier rows of others."""
     pieces = Pieces("plain_rival", seconds)
     found = {name: pieces.get(name, partial(compared, name, folder)) for name in sets}
     pieces.finish()
     rows = [row_of(name, one) for name, one in found.items()]
-    if set(sets) == set(SETS):
-        publish("plain_rival", rows)
-    else:
-        print(pd.DataFrame(rows).to_string())
+    publish_some("plain_rival", rows, "set")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from experiments._cache import Pieces, seconds_option
-from experiments._report import SHARED, publish, stored
+from experiments._report import SHARED, Row, publish_some
 from experiments._tables import read
 from experiments.studies._har import mean_and_error
 
@@ -124,14 +124,13 @@ CASES: Mapping[str, Case] = {
 def main(folder: Path, seconds: float, sets: Sequence[str]) -> None:
     """Measure these sets, and publish them with the earlier rows of others."""
     pieces = Pieces("try_out", seconds)
-    (origin, before) = stored("try_out")
-    rows = {row["set"]: row for row in before}
+    rows: list[Row] = []
     for name in sets:
         case = CASES[name]
         found = pieces.get(f"{name}, one thread", partial(measured, name, case, folder))
         if found is None:
             continue
-        rows[name] = {
+        row = {
             "set": name,
             "learned from": f"{found['learned from']} {case.what}",
             "held out": found["held out"],
@@ -142,9 +141,9 @@ def main(folder: Path, seconds: float, sets: Sequence[str]) -> None:
             "loss": found["loss"],
             "lost by the minute": found["lost"],
         }
+        rows.append(row)
     pieces.finish()
-    passed_on = origin["commits"] if set(sets) < set(CASES) else ()
-    publish("try_out", [rows[name] for name in CASES], passed_on)
+    publish_some("try_out", rows, "set")
 
 
 def measured(name: str, case: Case, folder: Path) -> dict[str, Any]:
