@@ -234,7 +234,9 @@ class OnlineSearch:
         of_whole = self._of_whole()
         if of_whole.size and of_whole.max() > self._of_paths():
             return [(0, int(of_whole.argmax()))]
-        return self._path_to(int(self.states[self.newest[1]]["behind"]))
+        state = self.newest[1]
+        best = self.states["best"][state]
+        return self._path_to(int(self.running[state, best]["row"])) if best >= 0 else []
 
     def _of_paths(self) -> float:
         state = self.states[self.newest[1]]
@@ -271,7 +273,7 @@ def _at_first(first: Floats, last: Floats) -> Records:
     """States of a recording without a sample."""
     states = np.zeros(first.size, STATES)
     states["closed"] = -np.inf
-    states["best"] = states["behind"] = -1
+    states["best"] = -1
     states["last"] = last
     states["total"] = first
     return states

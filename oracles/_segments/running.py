@@ -29,13 +29,13 @@ far. Of each state the oldest is the first, (C, at most n)."""
 
 STATES = np.dtype(
     [
-        *(("n", "i8"), ("best", "i8"), ("behind", "i8"), ("closed", "f8")),
-        *(("last", "f8"), ("total", "f8"), ("gone", "f8")),
+        *(("n", "i8"), ("best", "i8"), ("closed", "f8"), ("last", "f8")),
+        *(("total", "f8"), ("gone", "f8")),
     ]
 )
-"""How many segments of a state may be running, the number of the best one if it ends now, its row,
-or -1, and its score; what the last segment of a recording earns; what it earns as the first one,
-and the scores of all samples; what was taken from all scores."""
+"""How many segments of a state may be running, the number of the best one if it ends now, or -1,
+and its score; what the last segment of a recording earns; what it earns as the first one, and the
+scores of all samples; what was taken from all scores."""
 
 N_ROWS, N_SAMPLES, N_THINNED, START, STATE = range(5)
 """What is counted, in one array: the rows of the table of paths, the samples so far, how often
@@ -128,14 +128,14 @@ def go_on(
         for c in range(C):
             a, opened = _state_before(states, samples, t - first, changes, late, c)
             if _may_begin(running[c], states[c], counts, mean, gain[c], t, opened, unit):
-                row = states[a].behind
-                _begin(running[c], states[c], paths, counts, mean, (c, t, row), opened)
+                path = c, t, running[a, states[a].best].row
+                _begin(running[c], states[c], paths, counts, mean, path, opened)
     c = 0
     for a in range(1, C):
         if states[a].closed + states[a].last > states[c].closed + states[c].last:
             c = a
     counts[N_SAMPLES] = end
-    counts[START] = paths[states[c].behind].start if states[c].behind >= 0 else -1
+    counts[START] = running[c, states[c].best].start if states[c].best >= 0 else -1
     counts[STATE] = c
 
 
@@ -191,13 +191,11 @@ def _end(segments: Records, state: Record, lengths: Floats, t: int) -> None:
     """Find the best segment of a state if it ends now."""
     L = lengths.size - 1
     state.best = -1
-    state.behind = -1
     state.closed = -np.inf
     for k in range(state.n):
         ended = segments[k].value + lengths[min(t - segments[k].start, L)]
         if ended > state.closed:
             state.best = k
-            state.behind = segments[k].row
             state.closed = ended
 
 
@@ -272,32 +270,35 @@ def _may_begin(
             if value <= segments[left - 1].value:
                 continue  # of those that are as long as lengths are told apart, the best is enough
             left -= 1
-        _move(segments, mean, k, left)
+        _move(segments, state, mean, k, left)
         left += 1
     state.n = left
     if left == segments.size:
         counts[N_THINNED] += 1
-        state.n = _thinned(segments, left, mean)
+        _thin(segments, state, mean)
     return opened > -np.inf and opened + gain[NEWER, 0, min(t - begun, L)] >= least
 
 
 @inner(_nrt=False)
-def _thinned(segments: Records, n: int, mean: Floats) -> int:
-    """Leave out the worse one of neighbours in the older half; how many are left."""
+def _thin(segments: Records, state: Record, mean: Floats) -> None:
+    """Leave out the worse one of neighbours in the older half."""
     left = 0
     k = 0
-    older = max(n // 2, 2)
-    while k < n:
+    older = max(state.n // 2, 2)
+    while k < state.n:
         pair = 2 if k + 1 < older else 1
         better = k + 1 if pair == 2 and segments[k + 1].value > segments[k].value else k
-        _move(segments, mean, better, left)
+        _move(segments, state, mean, better, left)
         left += 1
         k += pair
-    return left
+    state.n = left
 
 
 @inner(_nrt=False)
-def _move(segments: Records, mean: Floats, k: int, to: int) -> None:
+def _move(segments: Records, state: Record, mean: Floats, k: int, to: int) -> None:
+    """Put a segment in the place of one that is left out, which the best one never is."""
+    if state.best == k:
+        state.best = to
     if k != to:
         segments[to] = segments[k]
         for i in range(mean.shape[1]):
@@ -306,58 +307,51 @@ def _move(segments: Records, mean: Floats, k: int, to: int) -> None:
 
 @inner(no_cpython_wrapper=False)
 def forget(running: Records, states: Records, paths: Records, counts: Ints) -> int:
-    """Drop the rows that no segment needs that may be running, or ends now.
+    """Drop the rows that no segment needs that may be running.
 
-    The newest that all paths have, or -1. What all scores have in common is taken from them.
+    The newest that all of them have, or -1. What all scores have in common is taken from them.
     """
-    number, common = _marked(running, states, paths, counts[N_ROWS])
+    n = counts[N_ROWS]
+    number = np.zeros(n, dtype=np.int64)  # of segments whose path goes through each row
+    for c in range(states.size):
+        for k in range(states[c].n):
+            number[running[c, k].row] += 1
+    n_paths = number.sum()
+    common = -1
+    for i in range(n - 1, -1, -1):
+        if paths[i].before >= 0:
+            number[paths[i].before] += number[i]
+        if common < 0 and 0 < n_paths == number[i]:
+            common = i
     left = 0
-    for i in range(number.size):
-        if number[i] == 0:
-            number[i] = left
+    for i in range(n):
+        if number[i] > 0:
+            number[i] = left  # the row that it is from now on
             paths[left] = paths[i]
             if paths[left].before >= 0:
                 paths[left].before = number[paths[left].before]
             left += 1
     counts[N_ROWS] = left
-    most = -np.inf
-    for state in states:
-        most = max(most, state.closed)
-    gone = most if np.isfinite(most) else 0.0
+    _take_away(running, states)
     for c in range(states.size):
-        states[c].closed -= gone
-        states[c].gone += gone
-        if states[c].behind >= 0:
-            states[c].behind = number[states[c].behind]
         for k in range(states[c].n):
-            running[c, k].value -= gone
             running[c, k].row = number[running[c, k].row]
     return number[common] if common >= 0 else -1
 
 
-@inner()
-def _marked(running: Records, states: Records, paths: Records, n: int) -> tuple[Ints, int]:
-    """0 for each row on a path to a segment, -1 for others, and the newest on all paths, or -1."""
-    number = np.full(n, -1)
-    apart = 0
+@inner(_nrt=False)
+def _take_away(running: Records, states: Records) -> None:
+    """Take from all scores what they have in common."""
+    most = -np.inf
+    for state in states:
+        most = max(most, state.closed)
+    if most == -np.inf:
+        return
     for c in range(states.size):
-        for k in range(states[c].n + 1):
-            i = states[c].behind if k == states[c].n else running[c, k].row
-            if i >= 0 and number[i] < 0:
-                number[i] = 0
-                apart += 1
-    common = -1
-    for i in range(n - 1, -1, -1):
-        if number[i] < 0:
-            continue
-        if apart == 1 and common < 0:
-            common = i
-        before = paths[i].before
-        if before >= 0 and number[before] == 0:
-            apart -= 1
-        elif before >= 0:
-            number[before] = 0
-    return number, common
+        states[c].closed -= most
+        states[c].gone += most
+        for k in range(states[c].n):
+            running[c, k].value -= most
 
 
 @inner(no_cpython_wrapper=False, _nrt=False)
