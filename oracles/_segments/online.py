@@ -20,6 +20,7 @@ from structsvm.oracles._segments.running import (
     PATHS,
     RUNNING,
     START,
+    STATE,
     STATES,
     Records,
     are_scores,
@@ -129,10 +130,10 @@ class OnlineSearch:
         return int(self.counts[N_THINNED])
 
     @property
-    def newest(self) -> list[int]:
-        """Where the last of the best segments begins, -1 if none is allowed, and its state."""
-        found: list[int] = self.counts[START:].tolist()
-        return found
+    def newest(self) -> list[Segment]:
+        """The last of the best segments; nothing where none are allowed."""
+        start, state = self.counts[START:].tolist()
+        return [(start, state)] if start >= 0 else []
 
     def push(self, rows: Floats) -> None:
         """Go on by samples, (n, C); minus infinity is what is forbidden to a state.
@@ -234,12 +235,12 @@ class OnlineSearch:
         of_whole = self._of_whole()
         if of_whole.size and of_whole.max() > self._of_paths():
             return [(0, int(of_whole.argmax()))]
-        state = self.newest[1]
-        best = self.states["best"][state]
-        return self._path_to(int(self.running[state, best]["row"])) if best >= 0 else []
+        c = self.counts[STATE]
+        best = self.states["best"][c]
+        return self._path_to(int(self.running["row"][c, best])) if best >= 0 else []
 
     def _of_paths(self) -> float:
-        state = self.states[self.newest[1]]
+        state = self.states[self.counts[STATE]]
         return float(state["closed"] + state["last"] + state["gone"])
 
     def _of_whole(self) -> Floats:

@@ -63,11 +63,9 @@ class ChangeTracker:
     rises: list[Rise] | None = None
     has_ended: bool = False
     _settled: list[Segment] = field(default_factory=list)
-    _unsettled: list[Segment] = field(default_factory=list)
-    _open: list[Change] = field(default_factory=list)
-    _final: int = 0  # the last change that is final
-    _last: list[int] = field(default_factory=list)
+    _newest: list[Segment] = field(default_factory=list)  # when all were looked at
     _due: int = 0
+    _open: list[Change] = field(default_factory=list)  # that are not final
 
     def after(self, rows: Floats) -> list[Change]:
         """What is new, final or withdrawn after some samples, as the search sees them."""
@@ -75,7 +73,7 @@ class ChangeTracker:
         changes: list[Change] = []
         for a in range(0, len(rows), PIECE):
             search.push(rows[a : a + PIECE])
-            if search.newest != self._last or search.n_given >= self._due:
+            if search.newest != self._newest or search.n_given >= self._due:
                 changes += self._news()
         return changes
 
@@ -85,7 +83,8 @@ class ChangeTracker:
         self.search.push(rows)
         self.search.end()
         self.has_ended = True
-        return self._compared(self.search.segments(), self.search.n_given)
+        changes = self.search.segments()[1:]
+        return self._compared(changes, len(changes))
 
     def segments_after(self, rows: Floats) -> list[Segment]:
         """All segments, if the recording ended after these samples."""
@@ -99,27 +98,21 @@ class ChangeTracker:
     @uninterrupted
     def _news(self) -> list[Change]:
         """What is new, final or withdrawn."""
-        self._last = self.search.newest
+        self._newest = self.search.newest
         self._due = self.search.n_given + EVERY
-        *certain, last = self.search.settle() or [(self._final, 0)]
-        self._settled += certain
-        unsettled = self.search.segments()
-        if not certain and unsettled == self._unsettled and all(one.seen for one in self._open):
-            return []
-        self._unsettled = unsettled
-        return self._compared(certain + unsettled, last[0])
+        certain = self.search.settle()
+        self._settled += certain[:-1]
+        return self._compared(certain[1:] + self.search.segments()[1:], len(certain) - 1)
 
-    def _compared(self, segments: Sequence[Segment], final: int) -> list[Change]:
-        """The same, where changes up to ``final`` are final."""
+    def _compared(self, begun: Sequence[Segment], n_final: int) -> list[Change]:
+        """The same of the segments that changes begin, the first of which are final."""
         n = self.search.n_given + (0 if self.has_ended else self.ahead)
         left = self._open
         self._open = []
         changes: list[Change] = []
-        for place, code in segments:
-            if place <= self._final:
-                continue
+        for i, (place, code) in enumerate(begun):
             change = self._taken_from(left, place, code)
-            is_final = place <= final
+            is_final = i < n_final
             if is_final or not change.seen:
                 change = self._with_margin(change)
             is_new = not change.seen and (change.margin or 0.0) >= self.least
@@ -131,7 +124,6 @@ class ChangeTracker:
                 self._open.append(change)
             if change.seen and (is_final or is_new):
                 changes.append(change)
-        self._final = max(self._final, final)
         changes += [replace(one, withdrawn=n) for one in left if one.seen]
         return sorted(changes, key=lambda one: one.place)
 

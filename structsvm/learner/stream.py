@@ -17,7 +17,7 @@ from structsvm.data import (
     warn_about_times,
 )
 from structsvm.errors import DataError, SettingsError, about, parameter
-from structsvm.learner.change_tracker import Change, ChangeTracker
+from structsvm.learner.change_tracker import Change, ChangeTracker, Segment
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.margin_tables import tolerance_of
@@ -71,22 +71,20 @@ class Stream:
         before, after = learner.inputs_.reach
         model = learner.model_
         names = learner.classes_ if model.keeps_states else None
-        search = model.online(learner.problem_, max_candidates)
         self.lookahead = int(after)
         self.least = least
         self.n_samples = 0
         self._learner = copy(learner)  # as it is now, whatever it learns from later
-        self._changes = ChangeTracker(search, tolerance, least, names, self.lookahead)
+        self._search = model.online(learner.problem_, max_candidates)
+        self._changes = ChangeTracker(self._search, tolerance, least, names, self.lookahead)
         self._before = int(before)
-        self._step = learner.inputs_.block
-        self._rows = self._no_rows = np.empty((0, learner.n_features_in_))
-        self._first = 0  # the number of the first of these rows
+        self._rows = np.empty((0, learner.n_features_in_))  # the last samples
         self._clock = _Clock(getattr(learner, "steps_", {}))
 
     @property
     def exact(self) -> bool:
         """Whether all segments were looked at that might be the best: see ``max_candidates``."""
-        return not self._changes.search.n_thinned
+        return not self._search.n_thinned
 
     def push(self, block: Any, times: Any = None) -> list[Change]:
         """Take the next samples, and return the changes that are new, final or withdrawn.
@@ -108,7 +106,7 @@ class Stream:
             raise DataError("the stream has ended: begin another one, learner.stream()")
         try:
             rows, axis = self._read(block, times)
-            waiting = np.concatenate([self._rows, rows]) if len(self._rows) else rows.copy()
+            waiting = np.concatenate([self._rows, rows])
             made = self._made(waiting, self.n_samples + len(rows) - self.lookahead)
         except DataError:
             with about(f"the block after {counted(self.n_samples, 'sample')}"):
@@ -124,23 +122,25 @@ class Stream:
 
     def _forget(self) -> None:
         """Forget the samples that no later ones need."""
-        needed = (self._changes.search.n_given - self._before) // self._step * self._step
-        gone = needed - self._first
-        if gone <= 0:
-            return
-        self._rows = self._rows[gone:].copy() if gone < len(self._rows) else self._no_rows
-        self._first = needed
+        step = self._learner.inputs_.block
+        needed = (self._search.n_given - self._before) // step * step
+        self._rows = self._rows[max(needed - self._first, 0) :].copy()
+
+    @property
+    def _first(self) -> int:
+        """The number of the first of the samples that are kept."""
+        return self.n_samples - len(self._rows)
 
     @uninterrupted
     def end(self) -> list[Change]:
         """Take no further samples: all changes that are left are final."""
         if self._changes.has_ended:
             return []
-        return self._changes.at_end(self._rest())
+        return self._changes.at_end(self._made(self._rows, self.n_samples))
 
     def ends(self) -> list[int]:
         """Segment ends, as ``predict_breakpoints`` finds them in what was seen."""
-        starts = [start for start, _ in self._changes.segments_after(self._rest())]
+        starts = [start for start, _ in self._segments()]
         return [*starts[1:], self.n_samples] if starts else []
 
     def states(self) -> NDArray[Any]:
@@ -154,10 +154,14 @@ class Stream:
         names = self._changes.names
         if names is None:
             raise SettingsError(no_names(self._learner.problem_))
-        segments = self._changes.segments_after(self._rest())
+        segments = self._segments()
         codes = np.array([state for _, state in segments], dtype=np.int64)
         sizes = np.diff([*(start for start, _ in segments), self.n_samples])
         return np.asarray(names[np.repeat(codes, sizes)])
+
+    def _segments(self) -> list[Segment]:
+        """All segments, if the recording ended now."""
+        return self._changes.segments_after(self._made(self._rows, self.n_samples))
 
     # ---- samples
 
@@ -180,22 +184,17 @@ class Stream:
         names = list(getattr(self._learner, "feature_names_in_", ()))
         _refuse_missing(form.instances[0], names or None)
         instance = measured(self._learner, form.instances)[0]
-        axis = form.axes[0] if times is None and form.axes else None
         if times is not None:
-            axis = time_axis(times, instance.n_samples)
-        return instance.X, axis
+            return instance.X, time_axis(times, instance.n_samples)
+        return instance.X, form.axes[0] if form.axes else None
 
     def _made(self, held: Floats, end: int) -> Floats:
         """What the search is to see of the samples up to ``end`` that it has not seen."""
-        n_given = self._changes.search.n_given
+        n_given = self._search.n_given
         if end <= n_given:
-            return np.empty((0, self._changes.search.rows.shape[1]))
+            return np.empty((0, self._search.rows.shape[1]))
         rows: Floats = self._learner.model_.online_rows(self._learner.inputs_.online(held))
         return rows[n_given - self._first : end - self._first]
-
-    def _rest(self) -> Floats:
-        """What it is to see yet, if the recording ended now."""
-        return self._made(self._rows, self.n_samples)
 
 
 def _refuse_whole(learner: Fitted) -> None:
@@ -228,40 +227,42 @@ class _Clock:
     def __init__(self, learned: Any) -> None:
         self.learned = learned
         self.step = 0.0
-        self.last: Any = None
+        self.last: NDArray[Any] | None = None  # the time of the last sample
 
     def read(self, axis: TimeAxis) -> None:
         """Refuse samples out of order, after a gap, or at another rate than those before."""
-        before = axis.values[:0] if self.last is None else np.array([self.last])
-        if before.size and (before.dtype.kind == "M") != axis.holds_dates:
+        last = axis.values[:0] if self.last is None else self.last
+        if last.size and (last.dtype.kind == "M") != axis.holds_dates:
             raise DataError(
                 "times are numbers in some blocks and dates in others: give one of both"
             )
-        values = np.concatenate([before, axis.values])
+        values = np.concatenate([last, axis.values])
         together = replace(axis, values=values, written=None)
-        steps = together.steps
-        if (steps <= 0).any():
-            i = int((steps <= 0).argmax())
-            raise DataError(
-                f"the time {values[i + 1]} is not after {values[i]}: push the samples in the order "
-                "of time, each once"
-            )
-        if not steps.size:
-            self.last = values[-1]
-            return
-        step = self.step or float(np.median(steps))
-        if steps.max() > REGULAR * step:
-            i = int(steps.argmax())
-            raise DataError(
-                f"a gap of {steps[i]:.4g} after the time {values[i]}, where a step is "
-                f"{step:.4g}: end this stream, and begin another one after the gap"
-            )
-        if np.median(steps) < step / REGULAR:
-            raise DataError(
-                f"steps are {np.median(steps):.4g}, and {step:.4g} before: resample to one "
-                "rate, or begin another stream"
-            )
-        if not self.step:
+        step = self.step or together.usual_step
+        self._check_steps(together, step)
+        if step and not self.step:
             warn_about_times(["the stream"], [together], self.learned)
         self.step = step  # a block that is refused leaves the clock as it was
-        self.last = values[-1]
+        self.last = values[-1:]
+
+    def _check_steps(self, axis: TimeAxis, step: float) -> None:
+        steps = axis.steps
+        if not steps.size:
+            return
+        i = int(steps.argmin())
+        if steps[i] <= 0:
+            raise DataError(
+                f"the time {axis.values[i + 1]} is not after {axis.values[i]}: push the samples in "
+                "the order of time, each once"
+            )
+        i = int(steps.argmax())
+        if steps[i] > REGULAR * step:
+            raise DataError(
+                f"a gap of {steps[i]:.4g} after the time {axis.values[i]}, where a step is "
+                f"{step:.4g}: end this stream, and begin another one after the gap"
+            )
+        if axis.usual_step < step / REGULAR:
+            raise DataError(
+                f"steps are {axis.usual_step:.4g}, and {step:.4g} before: resample to one "
+                "rate, or begin another stream"
+            )
