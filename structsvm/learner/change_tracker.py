@@ -63,7 +63,7 @@ class ChangeTracker:
     rises: list[Rise] | None = None
     has_ended: bool = False
     _settled: list[Segment] = field(default_factory=list)
-    _newest: list[Segment] = field(default_factory=list)  # when all were looked at
+    _found: list[Segment] = field(default_factory=list)  # after these, when last looked at
     _due: int = 0
     _open: list[Change] = field(default_factory=list)  # that are not final
 
@@ -73,7 +73,7 @@ class ChangeTracker:
         changes: list[Change] = []
         for a in range(0, len(rows), PIECE):
             search.push(rows[a : a + PIECE])
-            if search.newest != self._newest or search.n_given >= self._due:
+            if search.newest != self._found[-1:] or search.n_given >= self._due:
                 changes += self._news()
         return changes
 
@@ -98,11 +98,14 @@ class ChangeTracker:
     @uninterrupted
     def _news(self) -> list[Change]:
         """What is new, final or withdrawn."""
-        self._newest = self.search.newest
         self._due = self.search.n_given + EVERY
         certain = self.search.settle()
+        found = self.search.segments()
+        if not certain[1:] and found == self._found and all(one.seen for one in self._open):
+            return []
         self._settled += certain[:-1]
-        return self._compared(certain[1:] + self.search.segments()[1:], len(certain) - 1)
+        self._found = found
+        return self._compared(certain[1:] + found[1:], len(certain) - 1)
 
     def _compared(self, begun: Sequence[Segment], n_final: int) -> list[Change]:
         """The same of the segments that changes begin, the first of which are final."""

@@ -78,6 +78,7 @@ class Stream:
         self._search = model.online(learner.problem_, max_candidates)
         self._changes = ChangeTracker(self._search, tolerance, least, names, self.lookahead)
         self._before = int(before)
+        self._step = learner.inputs_.block
         self._rows = np.empty((0, learner.n_features_in_))  # the last samples
         self._clock = _Clock(getattr(learner, "steps_", {}))
 
@@ -106,7 +107,7 @@ class Stream:
             raise DataError("the stream has ended: begin another one, learner.stream()")
         try:
             rows, axis = self._read(block, times)
-            waiting = np.concatenate([self._rows, rows])
+            waiting = np.concatenate([self._rows, rows]) if len(self._rows) else rows.copy()
             made = self._made(waiting, self.n_samples + len(rows) - self.lookahead)
         except DataError:
             with about(f"the block after {counted(self.n_samples, 'sample')}"):
@@ -122,14 +123,10 @@ class Stream:
 
     def _forget(self) -> None:
         """Forget the samples that no later ones need."""
-        step = self._learner.inputs_.block
-        needed = (self._search.n_given - self._before) // step * step
-        self._rows = self._rows[max(needed - self._first, 0) :].copy()
-
-    @property
-    def _first(self) -> int:
-        """The number of the first of the samples that are kept."""
-        return self.n_samples - len(self._rows)
+        needed = (self._search.n_given - self._before) // self._step * self._step
+        gone = needed - (self.n_samples - len(self._rows))
+        if gone > 0:
+            self._rows = self._rows[gone:].copy()
 
     @uninterrupted
     def end(self) -> list[Change]:
@@ -194,7 +191,8 @@ class Stream:
         if end <= n_given:
             return np.empty((0, self._search.rows.shape[1]))
         rows: Floats = self._learner.model_.online_rows(self._learner.inputs_.online(held))
-        return rows[n_given - self._first : end - self._first]
+        first = self.n_samples - len(self._rows)
+        return rows[n_given - first : end - first]
 
 
 def _refuse_whole(learner: Fitted) -> None:
