@@ -17,12 +17,13 @@ from structsvm.data import (
     warn_about_times,
 )
 from structsvm.errors import DataError, SettingsError, about, parameter
-from structsvm.learner.change_tracker import Change, ChangeTracker, Segment
+from structsvm.learner.change_tracker import Change, ChangeTracker
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.margin_tables import tolerance_of
 from structsvm.learner.preparing import measured
 from structsvm.learner.steps import no_names
+from structsvm.oracles._segments.online import Segment
 from structsvm.support import Floats, all_within, counted, refuse_below, shown, uninterrupted
 
 
