@@ -6,9 +6,10 @@ too. The other sets of recordings have changes without names. The rival sees the
 deviations of windows of three widths, a random forest names each sample, and one price of a switch,
 the best on a third of the training recordings (or groups), smooths the names by dynamic
 programming. Rows of tables have no windows, and pixels of images have windows in two dimensions;
-neither has a price. Both learn from the same part and are scored on the same held-out part by the
-same function, from the files that ``try`` writes, with what it predicts. The command runs on one
-thread, in a process of its own.
+neither has a price. What ``try`` holds out and judges by is asked of both, and the same function
+scores both, from the files that ``try`` writes, with what it predicts. The rival learns from all
+others, of other people if recordings are of people; ``try`` may learn from less to be in time. The
+command runs on one thread, in a process of its own, and its minute is one of the processor.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 Floats = NDArray[np.float64]
 Names = NDArray[Any]
 
+ON_CPU_TIME = "experiments.studies._on_cpu_time"
 WIDTHS = (5, 15, 51)
 PRICES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)
 MOST = 60_000
@@ -187,22 +189,25 @@ def answer_of(frame: pd.DataFrame, part: str) -> HeldOut:
     return HeldOut(truth, frame[part].to_numpy(), names, part == "segment")
 
 
-def person(name: str) -> str:
-    """Whose recording it is: s01_02 is of s01."""
-    return name.partition("_")[0]
+def group(name: str, case: Case) -> str:
+    """Whose recording it is: s01_02 is of s01; or, where nobody is named, what is independent."""
+    return name.partition("_")[0] if "--groups" in case.options else name
 
 
-def recordings(paths: Sequence[str], predicted: Path) -> tuple[Answers, Answers, float]:
+def recordings(case: Case, paths: Sequence[str], predicted: Path) -> tuple[Answers, Answers, float]:
     answers = {
         path.name.removesuffix("_segments.csv"): answer_of(rows_held_out(path), "segment")
         for path in sorted(predicted.glob("*_segments.csv"))
     }
     known = {recording.name: recording for recording in read_recordings(paths)}
-    learned = [recording for name, recording in known.items() if name not in answers]
-    people = [person(one.name) for one in learned]
+    judged = {group(name, case) for name in answers}
+    groups = {name: group(name, case) for name in known}
+    learned = [known[name] for name, own in groups.items() if own not in judged]
     start = time.process_time()
     ys = [np.asarray(one.y).astype(str) for one in learned]
-    named = of_recordings([one.X for one in learned], ys, np.array(people))
+    named = of_recordings(
+        [one.X for one in learned], ys, np.array([groups[one.name] for one in learned])
+    )
     rivals = {}
     for name in answers:
         found = named(known[name].X)
@@ -210,7 +215,7 @@ def recordings(paths: Sequence[str], predicted: Path) -> tuple[Answers, Answers,
     return answers, rivals, time.process_time() - start
 
 
-def tables(paths: Sequence[str], predicted: Path) -> tuple[Answers, Answers, float]:
+def tables(_: Case, paths: Sequence[str], predicted: Path) -> tuple[Answers, Answers, float]:
     (path,) = predicted.glob("*_clusters.csv")
     held_out = rows_held_out(path)
     whole = pd.read_csv(paths[0])
@@ -224,7 +229,7 @@ def tables(paths: Sequence[str], predicted: Path) -> tuple[Answers, Answers, flo
     return {"table": answer_of(held_out, "cluster")}, {"table": rival}, seconds
 
 
-def images(paths: Sequence[str], predicted: Path) -> tuple[Answers, Answers, float]:
+def images(_: Case, paths: Sequence[str], predicted: Path) -> tuple[Answers, Answers, float]:
     folder = Path(paths[0])
 
     def read(kind: str, name: str) -> NDArray[Any]:
@@ -308,10 +313,10 @@ def compared(name: str, folder: Path) -> dict[str, Any]:
         paths = paths_of(name, case, folder, Path(data))
         line = ["try", case.problem, *paths, *case.options, "--json", "--minutes", "1"]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        plain, _ = run([*line, "-o", str(Path(place) / "tried")])
+        plain, _ = run([*line, "-o", str(Path(place) / "tried")], ON_CPU_TIME)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         predicted = Path(place) / "tried" / "predicted"
-        answers, rivals, of_rival = COMPARED[case.problem](paths, predicted)
+        answers, rivals, of_rival = COMPARED[case.problem](case, paths, predicted)
     names = list(answers)
     used = plain["predicted_with"]
     own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -339,8 +344,8 @@ def row_of(name: str, found: Mapping[str, Any]) -> Row:
         right = float(np.average(found[who]["right"], weights=found[who]["samples"]))
         row[f"named right, {who}"] = None if np.isnan(right) else right
     gains = np.subtract(found["rival"]["loss"], found["try"]["loss"])
-    people = [person(one) for one in found["names"]]
-    gain = Contrast.of("rival", gains, np.unique(people, return_inverse=True)[1])
+    groups = [group(one, SETS[name]) for one in found["names"]]
+    gain = Contrast.of("rival", gains, np.unique(groups, return_inverse=True)[1])
     told = f"{gain.mean:+.2f}"
     row["gain"] = told if gain.units < 2 else f"{told} ({gain.low:+.2f} to {gain.high:+.2f})"
     row["CPU seconds, try"] = f"{found['try']['seconds']:.0f}"

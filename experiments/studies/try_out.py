@@ -178,11 +178,13 @@ def measured(name: str, case: Case, folder: Path) -> dict[str, Any]:
     return found
 
 
-def run(line: Sequence[str]) -> tuple[dict[str, Any], list[tuple[float, str]]]:
+def run(
+    line: Sequence[str], program: str = "structsvm"
+) -> tuple[dict[str, Any], list[tuple[float, str]]]:
     """The report of the command, and what it said beside it, with seconds since its start."""
     start = time.monotonic()
     told = []
-    command = [sys.executable, "-m", "structsvm", *line]
+    command = [sys.executable, "-m", program, *line]
     with TemporaryDirectory() as place, (Path(place) / "out").open("w+") as out:
         env = dict(os.environ) | ONE_THREAD
         with subprocess.Popen(
