@@ -1,4 +1,4 @@
-"""A full metric that is learned from OLDA and shrunk to it, beside OLDA and a diagonal one.
+"""A full metric that is learned from OLDA and shrunk to it, and a diagonal one averaged with OLDA.
 
 All see lags and moving statistics, and learn from change points alone. People of har_spsw.py are
 segmented after learning from ten others, a third of them each time, and after learning from draws
@@ -35,6 +35,7 @@ FROM_OLDA: dict[str, Any] = {"whiten": "olda", "regularizer": SquaredNorm(center
 METHODS: dict[str, dict[str, Any]] = {
     "OLDA": {"metric": "olda"},
     "learned, diagonal": {"metric": "diagonal", "lam": 1.0},
+    "diagonal, with OLDA": {"metric": "diagonal", "lam": 1.0, "whiten": "olda"},
     "learned from OLDA, lam 10": {"lam": 10.0, **FROM_OLDA},
     "learned from OLDA, lam 1": {"lam": 1.0, **FROM_OLDA},
 }

@@ -100,14 +100,16 @@ def learn_partial(
     if settings.closed_form == "untrained":
         calibration, metric = untrained_known(data)
         return in_closed_form_of(calibration, metric, data.parts, 0.0)
-    completes = how.max_rounds > 0 and settings.closed_form is None
+    is_learned_alone = settings.closed_form is not None or settings.is_mean
+    completes = how.max_rounds > 0 and not is_learned_alone
     if completes:
         _refuse_untaken(data)
     alone = _learn_from_parts(settings, data)
     if alone is None and not completes:
         raise DataError(
             "no labelled stretch has a change, so nothing can be learned from them alone: "
-            "complete the labels (max_rounds > 0) of a metric that is not in closed form"
+            "complete the labels (max_rounds > 0) of a metric that is not in closed form, nor a "
+            "mean"
         )
     if alone is not None and (not completes or alone.is_interrupted):
         return alone

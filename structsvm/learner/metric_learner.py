@@ -84,10 +84,12 @@ class MetricLearner(Learner):
     whiten : "auto", "olda", float in [0, 1] or None
         Whiten the features within the true clusters before a full metric is learned, their
         covariance shrunk by this share towards a multiple of the identity. "olda" learns in the 32
-        directions that OLDA weighs most, so that ``SquaredNorm(center=1)`` shrinks to OLDA. "auto"
-        is 0.5 for clustering and else None. ``metric_`` includes the whitening; regularizer and
-        constraints apply to the metric of the whitened features. Of "rca", "lda" and "olda" it is
-        the shrinkage of the covariance, 0.5 by default and 0.001 for "lda".
+        directions that OLDA weighs most, so that ``SquaredNorm(center=1)`` shrinks to OLDA; a
+        diagonal metric, learned as it is, is averaged with OLDA, each divided by its price, and
+        partial labels are not completed. "auto" is 0.5 for clustering and else None. ``metric_``
+        includes the whitening; regularizer and constraints apply to the metric of the whitened
+        features. Of "rca", "lda" and "olda" it is the shrinkage of the covariance, 0.5 by default
+        and 0.001 for "lda".
     solver : str or Solver
         A name, "auto", or a solver of :mod:`structsvm.solvers` such as
         ``CuttingPlane(Stopping(tol=1e-3), slack="one")``.

@@ -191,6 +191,7 @@ class Recordings(Menu):
             return True
         stage = getattr(method.learner, "features", None)
         kind = method.learner.metric if method.is_metric else "diagonal"
+        kind = "full" if method.is_metric and method.learner.whiten == "olda" else kind
         return kind in self.problem.traits.candidates and (not stage or stage.takes_gaps)
 
     def _with_scores(self, classifiers: dict[str, Method]) -> list[Method]:
@@ -205,7 +206,7 @@ class Recordings(Menu):
         return methods
 
     def _with_boundaries(self, classifiers: dict[str, Method]) -> list[Method]:
-        """A learned metric, and OLDA, of what classifiers say of boundaries beside context."""
+        """A learned metric averaged with OLDA, and OLDA, of boundary scores beside context."""
         if not set(OF_BOUNDARIES) <= set(classifiers):
             return []
         stages = [Lags(), BoundaryScores(), BoundaryScores("logistic")]
@@ -213,9 +214,9 @@ class Recordings(Menu):
             stages.append(MovingStatistics())
         sees = self.scaled(Union(*stages))
         cost = sum(classifiers[name].cost for name in OF_BOUNDARIES)
-        learned: dict[str, Any] = {"features": sees, "lams": STRONGEST}
+        learned: dict[str, Any] = {"features": sees, "whiten": "olda", "lams": STRONGEST}
         return [
-            self.of_metric("boundaries-diagonal", "diagonal", cost, **learned),
+            self.of_metric("boundaries-mean", "diagonal", cost, **learned),
             self.of_metric("boundaries-olda", "olda", cost, features=sees),
         ]
 

@@ -20,6 +20,7 @@ from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Lags
 from structsvm.interop import risk_of
 from structsvm.learner.closed_forms import LEADING
+from structsvm.learner.fitting import PART_OF_OLDA, SHRINKAGE_BESIDE
 from structsvm.plotting import report_page
 from structsvm.regularizers import SquaredNorm
 from structsvm.status import Status
@@ -173,8 +174,29 @@ def test_labels_in_part_are_completed_in_these_directions():
     assert learner.whitening_.shape[0] == XS[0].shape[1]
 
 
+def test_a_diagonal_metric_with_olda_is_a_mean_of_both_each_divided_by_its_price():
+    both = MetricLearner(metric="diagonal", whiten="olda", lam=0.3).fit(XS, YS)
+    alone = MetricLearner(metric="diagonal", lam=0.3).fit(XS, YS)
+    olda = MetricLearner(metric="olda", whiten=SHRINKAGE_BESIDE).fit(XS, YS)
+    (own, other) = (one.metric_.matrix / one.metric_.price for one in (alone, olda))
+    expected = (1 - PART_OF_OLDA) * own + PART_OF_OLDA * other
+    np.testing.assert_allclose(both.metric_.matrix, expected, rtol=1e-6, atol=1e-9)
+    assert both.is_learned
+    assert both.solution_.w == pytest.approx(alone.solution_.w)
+
+
+def test_a_mean_of_metrics_is_that_of_labelled_stretches_and_of_no_missing_values():
+    part = [np.where(y < 2, y, -1) for y in YS]
+    both = MetricLearner(metric="diagonal", whiten="olda", standardize=None)
+    both.fit([X[y < 2] for X, y in zip(XS, YS, strict=True)], [y[y < 2] for y in YS])
+    expected = both.metric_.matrix
+    np.testing.assert_allclose(both.fit(XS, part).metric_.matrix, expected)
+    holes = [np.where(np.arange(X.size).reshape(X.shape) % 7, X, np.nan) for X in XS]
+    with pytest.raises(DataError, match="masked values take whiten=None"):
+        both.set_params(problem=ChangePoint(missing="mask")).fit(holes, YS)
+
+
 @cases(
-    ({"metric": "diagonal"}, ChangePoint(), "a diagonal metric weights each one alone"),
     ({"metric": "rca"}, ChangePoint(), "'olda' for a learned metric"),
     ({"metric": "full"}, Clustering(), "have no neighbours"),
 )

@@ -19,7 +19,7 @@ from structsvm.problems import ChangePoint
 
 TUNED = ("untrained", "rca", "olda")
 LEARNED = ("diagonal", "full")
-BOUNDARIES = ("boundaries-diagonal", "boundaries-olda")
+BOUNDARIES = ("boundaries-mean", "boundaries-olda")
 SCORED = ("scores-boundaries-diagonal", "scores-diagonal", *BOUNDARIES)
 CONTEXT = ("lags-diagonal", "lags-full")
 GAINED = (
@@ -135,7 +135,7 @@ def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them()
     (first, quick) = STATES
     others = [quick, *LEARNED, *CLASSIFIERS, *TUNED]
     assert short == [first, *after_what_gained("frame-logistic", others)]
-    assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
+    assert not {"scores-diagonal", "boundaries-mean"} & set(names_of([NAMES] * 3))
 
 
 def scores(*names):
