@@ -1,12 +1,12 @@
 """Recordings with the labels of files of stretches and changes."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from structsvm.io.media import STEPS_ALLOWED
 from structsvm.io.recording import Recording, listed, n_alike, spelled
 from structsvm.io.spans import Marks, checked_spans, collisions, having, labelled
 from structsvm.support import counted
+
+T = TypeVar("T")
 
 IN_ONE = 5  # steps of sound in a usual stretch
 
@@ -233,16 +235,10 @@ def _marks_of(
             if name in marks:
                 raise DataError(f"{file}: a second file about {name}: leave one out")
             marks[name] = file, rows, sought
+    marks = _by_recording(marks, recordings, names, path)
     by_file: dict[str, Marks] = {}
     for recording in recordings:
         called = next((name for name in _names(recording) if name in marks), None)
-        if called is None and len(recordings) == len(marks) == 1:
-            (called,) = marks
-            if path.is_dir() or called != printable(path.stem):
-                warn(
-                    f"{path}: its labels are of {called!r}, and are taken for those of "
-                    f"{recording.name}, the only recording"
-                )
         if called is None and some:
             continue
         if called is None or called in by_file:
@@ -264,6 +260,32 @@ def _marks_of(
             f"a name; those that were given are {listed([one.name for one in recordings], 5)}"
         )
     return _with_boundaries(path, list(by_file.values()), chosen)
+
+
+def _by_recording(
+    marks: dict[str, T], recordings: Sequence[Recording], names: Set[str], path: Path
+) -> dict[str, T]:
+    """What files say, by the names of recordings where all files have others: S1-eeg, S1-labels."""
+    own = dict(zip(_distinct_parts([one.name for one in recordings]), recordings, strict=True))
+    others = dict(zip(_distinct_parts([*marks]), marks, strict=True))
+    if not (
+        names.isdisjoint(marks) and len(own) == len(recordings) and own.keys() == others.keys()
+    ):
+        return marks
+    renamed = {recording.name: others[part] for part, recording in own.items()}
+    first, called = next(iter(renamed.items()))
+    if path.is_dir() or called != printable(path.stem):
+        which = "the only recording" if len(own) == 1 else "and so on"
+        warn(f"{path}: its labels are of {called!r}, and are taken for those of {first}, {which}")
+    return {name: marks[called] for name, called in renamed.items()}
+
+
+def _distinct_parts(names: Sequence[str]) -> list[str]:
+    """Names without how all begin and how all end."""
+    begin = n_alike(min(names, default=""), max(names, default=""))
+    ends = [name[begin:][::-1] for name in names]
+    end = n_alike(min(ends, default=""), max(ends, default=""))
+    return [name[begin : len(name) - end] for name in names]
 
 
 def _marks_of_folders(

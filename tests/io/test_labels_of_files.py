@@ -1,6 +1,7 @@
 """Nothing of a file of labels is lost without a word, and what nobody knows stays unknown."""
 
 import json
+from dataclasses import replace
 from itertools import chain, product
 
 import numpy as np
@@ -545,3 +546,23 @@ def test_what_lies_before_the_start_is_told_with_its_line(tmp_path, times):
     table = written(tmp_path / "cow.csv", ["label", "start", "end"], rows)
     with pytest.warns(DataWarning, match=r"cow.csv: cow: 1 of 4 .* from -5.0 to -4.0 \(line 5\)"):
         assert with_labels([cow(times)], table)[0].y.tolist() == LABELS
+
+
+@pytest.mark.parametrize(
+    ("own", "other"), [("{}", "{}-hypnogram"), ("{}_eeg", "y {}"), ("{}-1", "{}-1-a")]
+)
+def test_names_that_differ_by_the_same_characters_everywhere(tmp_path, own, other):
+    shows = [replace(SHOW, name=own.format(name)) for name in ("S1", "S12", "S2")]
+    for name in ("S1", "S12", "S2"):
+        (tmp_path / f"{other.format(name)}.csv").write_text(f"start,end,label\n0,10,{name}\n")
+    with pytest.warns(DataWarning, match="are taken for those of"):
+        found = with_labels(shows, tmp_path)
+    assert [one.y[0] for one in found] == ["S1", "S12", "S2"]
+
+
+def test_names_that_differ_otherwise_are_refused(tmp_path):
+    shows = [replace(SHOW, name=name) for name in ("p1", "p2", "p11", "p12")]
+    for name in ("p11-a", "p12-a"):
+        (tmp_path / f"{name}.csv").write_text("start,end,label\n0,10,a\n")
+    with pytest.raises(DataError, match="nothing about p1"):
+        with_labels(shows, tmp_path)
