@@ -103,6 +103,11 @@ class Known:
         return all(frozenset(pair) in apart for pair in combinations(range(n), 2))
 
     @property
+    def changes(self) -> Ints:
+        """The first items of labels that follow others, as far as single items have labels."""
+        return self.rows[:0] if self.scored is None else self.rows[self.scored.boundaries[1:-1]]
+
+    @property
     def n_changes(self) -> int:
         if self.truth is not None:
             return self.truth.n_clusters - 1

@@ -20,7 +20,8 @@ from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.split_tables import fewest_rows
 from structsvm.learner import Learner, TrainingSet
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES
-from structsvm.support import counted, some_of
+from structsvm.support import Ints, counted, some_of
+from structsvm.training_labels import Known
 
 PIECES, CHANGES = 6, 2
 """Pieces that a recording is cut into at most, if there are few, and changes in each at least."""
@@ -114,13 +115,13 @@ def thinned(parts: tuple[Part, Part], most: int) -> tuple[Part, Part]:
     most = math.ceil(most * min(1.0, USUAL_COLUMNS / train.data.n_features))
     to_judge = math.ceil(JUDGED_BY * most)
     if train.data.problem.traits.contiguous:
-        train = _stretches(train, most)
+        train = _stretches(train, most, longest=most // FEWEST)
     elif train.data.asks is not None:
         train = _rows(train, most)
         test = _rows(test, to_judge)
     test = _some(test, to_judge, FEWEST_JUDGED)
     if test.data.problem.traits.contiguous and n_items(test) > TOO_LONG * to_judge:
-        test = _stretches(test, to_judge)
+        test = _stretches(test, to_judge, longest=to_judge)
     return _some(train, most, FEWEST), test
 
 
@@ -173,8 +174,10 @@ def _columns(part: Part, most: int) -> Part:
     return part.of_columns([names[j] for j in sorted(kept[:most].tolist())])
 
 
-def _stretches(part: Part, most: int) -> Part:
-    """Of each recording one stretch of so many, as far as it has so many changes."""
+def _stretches(part: Part, most: int, longest: int) -> Part:
+    """Of each recording one stretch of so many, as far as it has so many changes; not all of it
+    where that is too long.
+    """
     data = part.data
     times = math.ceil(n_items(part) / most)
     if times == 1:
@@ -183,9 +186,23 @@ def _stretches(part: Part, most: int) -> Part:
     kept = []
     for i in range(len(data)):
         pieces = _pieces(data, i, times)
-        kept.append(pieces[rng.integers(len(pieces))])
+        _, rows = pieces[rng.integers(len(pieces))]
+        kept.append((i, _about_a_change(data.labels[i], rows, longest)))
     stretches = part.cut(kept)
     return replace(stretches, data=replace(stretches.data, groups=data.groups), is_thinned=True)
+
+
+def _about_a_change(known: Known, rows: Ints, most: int) -> Ints:
+    """So many samples of a stretch at most, about the middle one of its changes, between labels."""
+    if rows.size <= most:
+        return rows
+    labelled = known.rows[np.isin(known.rows, rows)]
+    if not labelled.size:
+        return rows
+    changes = known.changes[np.isin(known.changes, rows)]
+    middle = changes[changes.size // 2] if changes.size else labelled[labelled.size // 2]
+    first = max(labelled[0], min(middle - most // 2, labelled[-1] + 1 - most))
+    return np.arange(first, min(first + most, labelled[-1] + 1))
 
 
 def _rows(part: Part, most: int) -> Part:
@@ -345,12 +362,12 @@ def _units_away(data: TrainingSet, names: NDArray[np.int64], units: NDArray[np.i
 
 def _pieces(data: TrainingSet, i: int, most: int = PIECES) -> list[tuple[int, NDArray[np.int64]]]:
     """A recording from the middle of a segment to that of a later one, with like many changes."""
-    truth = data.labels[i]
-    changes = np.array([0] if truth.truth is None else truth.truth.breakpoints[:-1])
+    known = data.labels[i]
+    changes = known.changes
     n = min(most, changes.size // CHANGES)
     first = [changes.size * k // n for k in range(1, n)]  # changes that begin pieces
     cuts = [(changes[c - 1] + changes[c]) // 2 for c in first if changes[c] - changes[c - 1] > 1]
-    return [(i, rows) for rows in np.split(np.arange(truth.n_samples), cuts)]
+    return [(i, rows) for rows in np.split(np.arange(known.n_samples), cuts)]
 
 
 def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:

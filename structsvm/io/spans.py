@@ -28,6 +28,7 @@ from structsvm.partial_labels import PartialLabels, known_where
 from structsvm.partitions import Region
 from structsvm.support import Floats, counted, is_number, refuse_unless
 
+FEW_REACHED = 0.5  # of the samples: numbers that reach no further may be times
 REACH = 0.1
 """Part of the duration of a recording by which labels may reach beyond it."""
 
@@ -273,10 +274,13 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
             + ", or leave it out, "
             + parameter("ignore", counting.name)
         )
-    if not are_whole:
+    are_few = units == {None} and numbers.max(initial=0.0) < FEW_REACHED * len(axis)
+    if are_few or not are_whole:
+        rounded = "" if are_whole else " and are rounded up to whole ones"
+        end = f", and end at {numbers.max(initial=0.0):,.0f} of {len(axis):,}" if are_few else ""
         warn(
-            f"{recording.name}: it has no times, so that labels count samples and are rounded up "
-            "to whole ones: if they are in seconds, " + ways
+            f"{recording.name}: it has no times, so that labels count samples{rounded}{end}: if "
+            "they are in seconds, " + ways
         )
     return axis
 

@@ -155,20 +155,21 @@ class TrainingSet:
         return replace(self, weights=self.weights[np.asarray(which, dtype=np.intp)], **lists)
 
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> "TrainingSet":
-        """Return that of parts of instances, by number and items; whole if labelled in part."""
+        """Return that of parts of instances, by number and items, that have labels of items."""
         whole = replace(self.at([i for i, _ in pieces]), groups=None, called=None)
         instances = list(whole.instances)
         labels = list(whole.labels)
         given = list(whole.given)
         for k, (_, rows) in enumerate(pieces):
-            truth = labels[k].truth
-            if truth is None and rows.size == instances[k].n_samples:
+            if rows.size == instances[k].n_samples:
                 continue
-            assert truth is not None
-            part = EquivalenceMatrix.from_labels(truth.labels[rows])
+            given[k] = label_values(getattr(given[k], "labels", given[k]))[rows]
             instances[k] = instances[k].at(rows)
-            labels[k] = Known.of(part)
-            given[k] = label_values(given[k])[rows]
+            truth = labels[k].truth
+            if truth is None:
+                (labels[k],) = read_labels(self.problem, [instances[k]], [given[k]])
+            else:
+                labels[k] = Known.of(EquivalenceMatrix.from_labels(truth.labels[rows]))
         return replace(whole, instances=instances, labels=labels, given=given)
 
     @property

@@ -157,6 +157,25 @@ def test_of_each_recording_a_stretch_with_changes_is_learned_from_at_first(n, ch
     assert "more --minutes" in said
 
 
+@pytest.mark.parametrize("in_part", [True, False])
+def test_of_long_recordings_with_few_labels_or_changes_some_about_a_change_is_learned_from(in_part):
+    recordings = long(10, T=4000, changes=1)
+    for i, one in enumerate(recordings) if in_part else ():
+        change = int(one.y.argmax())
+        is_labelled = np.abs(np.arange(4000) - change) < 50 + i
+        recordings[i] = replace(one, y=np.where(is_labelled, one.y, -1))
+    both = split_in_parts(part_of(recordings), None)
+    train, _ = thinned(both, 1000)
+    assert len(train.data) >= 4
+    assert n_items(train) <= 1000
+    for item, given, known in zip(
+        train.inputs.items, train.data.given, train.data.labels, strict=True
+    ):
+        assert np.array_equal(item.y, given)
+        assert known.n_samples == len(item.X)
+        assert len({*item.y.tolist()} - {-1}) == 2
+
+
 def test_with_more_time_more_is_learned_from_and_with_enough_all():
     both = split_in_parts(part_of(long(20)), None)
     sizes = [n_items(thinned(both, most)[0]) for most in (300, 1000, 3000, 10_000)]

@@ -566,3 +566,12 @@ def test_names_that_differ_otherwise_are_refused(tmp_path):
         (tmp_path / f"{name}.csv").write_text("start,end,label\n0,10,a\n")
     with pytest.raises(DataError, match="nothing about p1"):
         with_labels(shows, tmp_path)
+
+
+def test_numbers_that_reach_few_of_the_samples_may_be_times(tmp_path):
+    """Ten seconds of a recording at 8 Hz, of which nothing says so."""
+    recording = replace(SHOW, X=np.zeros((80, 1)), time=None)
+    path = tmp_path / "show.csv"
+    path.write_text("start,end,label\n0,4,a\n4,10,b\n")
+    with pytest.warns(DataWarning, match="count samples, and end at 10 of 80: .*rate="):
+        with_labels([recording], path, blanks=True)
