@@ -38,13 +38,14 @@ def line_for(path: Path) -> str | None:
 
 def _line(path: Path) -> str | None:
     kind = kind_of(path)
-    saved = SAVED.format(path.with_suffix(".csv").name)
+    name = path.as_posix()
+    saved = SAVED.format(path.with_suffix(".csv").as_posix())
     if kind in FRAMES:
-        return _python("pandas", f"pandas.{FRAMES[kind]}({path.name!r}).{saved}")
+        return _python("pandas", f"pandas.{FRAMES[kind]}({name!r}).{saved}")
     if kind == ".json" and _is_table(path):
-        return _python("pandas", f"pandas.read_json({path.name!r}).{saved}")
+        return _python("pandas", f"pandas.read_json({name!r}).{saved}")
     if kind == ".npy" and np.load(path, mmap_mode="r").ndim == 2:
-        arrays = f"{path.with_suffix('.npz').name!r}, X=numpy.load({path.name!r})"
+        arrays = f"{path.with_suffix('.npz').as_posix()!r}, X=numpy.load({name!r})"
         return _python("numpy", f"numpy.savez({arrays})")
     if kind in HDF5:
         return _line_of_scores(path)
@@ -54,21 +55,32 @@ def _line(path: Path) -> str | None:
         if file.read(len(FIRST_OF_HDF5)) == FIRST_OF_HDF5:
             return f"in MATLAB, load({path.name!r}); save({path.name!r}, '-v7')"
     frame = _frame_of(path)
-    load = f"m = scipy.io.loadmat({path.name!r}, simplify_cells=True)"
+    load = f"m = scipy.io.loadmat({name!r}, simplify_cells=True)"
     return frame and _python("pandas, scipy.io", f"{load}; {frame}.{saved}")
 
 
 def _line_of_scores(path: Path) -> str | None:
-    """The line for predictions as JABS stores them, each animal a table of its own."""
+    """The line for predictions as JABS stores them: of all files beside it, a table an animal.
+
+    Probabilities are those of the class that is predicted; 0 where there is no animal, and -1 where
+    a user says which class it is.
+    """
     h5py = import_module("h5py")  # where it is not installed, no line is given
     with h5py.File(path) as file:
-        behaviours = [name for name, of in file["predictions"].items() if "probabilities" in of]
-        (n_animals, _) = file["predictions"][behaviours[0]]["probabilities"].shape
-    scores = "{k: numpy.where(g['predicted_class'][i] == 1, p[i], 1 - p[i])"
-    scores += " for k, g in f.items() for p in [g['probabilities']]}"
-    to = f"to_csv(f'{path.stem}_{{i}}.csv', index=False)"
-    tables = f"[pandas.DataFrame({scores}).{to} for i in range({n_animals})]"
-    return _python("h5py, numpy, pandas", f"f = h5py.File({path.name!r})['predictions']; {tables}")
+        of_states = [of for of in file["predictions"].values() if isinstance(of, h5py.Group)]
+        if not any("probabilities" in of for of in of_states):
+            return None
+    scores = "{k: numpy.where(g['predicted_class'][i] == 0, 1 - p, p)"
+    scores += " for k, g in f.items() for p in [abs(g['probabilities'][i])]}"
+    to = "to_csv(a.with_name(f'{a.stem}_{i}.csv'), index=False)"
+    files = f"a in pathlib.Path({path.parent.as_posix()!r}).glob('*{path.suffix}')"
+    of_each = "for k, g in h5py.File(a).get('predictions', {}).items() if hasattr(g, 'keys')"
+    animals = "range(max((len(g['probabilities']) for g in f.values()), default=0))"
+    tables = (
+        f"[pandas.DataFrame({scores}).{to} for {files}"
+        f" for f in [{{k: g {of_each}}}] for i in {animals}]"
+    )
+    return _python("h5py, numpy, pandas, pathlib", tables)
 
 
 def _is_table(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatch
 from itertools import chain, product, takewhile
@@ -33,6 +34,8 @@ RECORDING_KINDS = (*TABLE_KINDS, *MEDIA)
 PROSE = ".txt"
 """A kind that is read if it is named, or alone in its folder: it may be a text for people."""
 PREDICTIONS = ("_segments", "_clusters")  # ends of the names of tables of predictions
+NUMBERED = re.compile(r"_\d+$")
+"""The end of the name of one of several tables that are made of a file."""
 HIDDEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
 NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
 MODEL, PREDICTED, TRIED, READ = "model.structsvm", "predicted", "tried.npz", "read.txt"
@@ -131,8 +134,10 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
                 "away"
             )
     pictures = {path.stem for path in others if path.suffix.lower() in PICTURES}
-    for path in others:  # but for label maps of pictures
-        if kind_of(path) in OTHERS and path.stem not in pictures:
+    converted = {*first, *(Path(NUMBERED.sub("", str(path))) for path in first)}
+    for path in others:  # but for label maps of pictures, and where its tables are there
+        is_known = path.stem in pictures or path.with_suffix("") in converted
+        if kind_of(path) in OTHERS and not is_known:
             raise DataError(
                 f"{path} is {advice_on(path, TABLE_KINDS)}. Name the files to read, or move it away"
             )

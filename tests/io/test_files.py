@@ -529,20 +529,31 @@ class TestKindsThatAreConverted:
 
     @cases(1, 3)
     def test_predictions_of_jabs(self, tmp_path, n_animals):
-        """The probability of the class that is predicted, of each animal and behaviour."""
+        """Of each behaviour the probability of the class that is predicted, and who is who."""
         rng = np.random.default_rng(0)
-        wanted = rng.random((2, n_animals, 40))
-        with h5py.File(tmp_path / "one.h5", "w") as file:
-            for name, p in zip(("Groom", "Walk"), wanted, strict=True):
-                of = file.create_group(f"predictions/{name}")
-                of["predicted_class"] = (p > 0.5).astype(np.int8)
-                of["probabilities"] = np.maximum(p, 1 - p)
-        line = complaint(tmp_path / "one.h5").partition('python -c "')[2].partition('"')[0]
-        loaded(line, cwd=tmp_path)
-        for i in range(n_animals):
-            one = read_recording(tmp_path / f"one_{i}.csv", need_labels=False)
-            assert one.features == ("Groom", "Walk")
-            np.testing.assert_allclose(one.X, wanted[:, i].T)
+        scores = rng.random((2, n_animals + 1, 2, 40))  # of two films, the second with one more
+        for film, p in zip(("one", "two"), (scores[0, :-1], scores[1]), strict=True):
+            p[0, :, :3] = 0.0
+            p[:, 1, 5] = 1.0
+            with h5py.File(tmp_path / f"{film}.h5", "w") as file:
+                file["predictions/external_identity_map"] = np.arange(len(p), dtype=np.uint32)
+                for k, name in enumerate(("groom", "walk")):
+                    of = file.create_group(f"predictions/{name}")
+                    predicted = (p[:, k] > 0.5).astype(np.int8)
+                    sure = np.maximum(p[:, k], 1 - p[:, k])
+                    predicted[0, :3], sure[0, :3] = -1, 0.0  # there is no animal
+                    sure[:, 5] *= -1.0 if k == 1 else 1.0  # a user says so
+                    of["predicted_class"], of["probabilities"] = predicted, sure
+        h5py.File(tmp_path / "one_pose_est_v4.h5", "w").close()
+        said = complaint(tmp_path)
+        loaded(said.partition('python -c "')[2].partition('"')[0])
+        (tmp_path / "one_pose_est_v4.h5").unlink()
+        found = read_recordings(tmp_path, need_labels=False)
+        assert len(found) == 2 * n_animals + 1
+        wanted = [*scores[0, :-1], *scores[1]]
+        for one, p in zip(found, wanted, strict=True):
+            assert one.features == ("groom", "walk")
+            np.testing.assert_allclose(one.X, p.T)
 
     def test_arrays_and_frames(self, tmp_path):
         np.save(tmp_path / "one.npy", X)
@@ -575,4 +586,7 @@ class TestKindsThatAreConverted:
         savemat(tmp_path / "one.mat", {"X": X, "y": Y})
         assert "only one.mat. To convert one: python -c" in complaint(tmp_path)
         run_line(complaint(tmp_path).replace("convert one", "convert it"), tmp_path)
-        assert "one.mat is of no kind" in complaint(tmp_path)
+        (found,) = read_recordings(tmp_path, label_column="y")
+        assert found.y.tolist() == Y.tolist()
+        (tmp_path / "one.mat").rename(tmp_path / "two.mat")
+        assert "two.mat is of no kind" in complaint(tmp_path)
