@@ -9,13 +9,14 @@ from structsvm.cli.fit import FitPlan, learn_from
 from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import Reading, folders_of
-from structsvm.cli.outputs import Prediction, write_folder
+from structsvm.cli.outputs import Prediction, write_file, write_folder
 from structsvm.cli.predict import answers_of
 from structsvm.cli.request import Request, learner_of, typed_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.support import Interrupts
 
 DECODER_FILE = "decoder.structsvm"
+BOUTS_FILE = "bouts.csv"
 
 
 def run_decode(args: Namespace, terminal: Terminal) -> int:
@@ -30,10 +31,12 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
     segments: dict[str, list[dict[str, Any]]] = {}
     for name, inputs in layers.items():
         out = folders[name]
-        guard.check_files([out / DECODER_FILE, *places(problem, out, inputs.names)])
+        made = [out / DECODER_FILE, out / BOUTS_FILE, *places(problem, out, inputs.names)]
+        guard.check_files(made)
         answers = _decoded(inputs, out, bool(args.margins))
         segments[name] = [{"name": answer.name, **answer.plain} for answer in answers]
-        terminal.note(f"segments of {inputs.words.wholes(len(answers))} are in {out}")
+        several = inputs.words.wholes(len(answers))
+        terminal.note(f"segments of {several} are in {out}, one a row in {out / BOUTS_FILE}")
     recordings = next(iter(segments.values()))
     terminal.report({"layers": segments} if len(segments) > 1 else {"recordings": recordings})
     return 0
@@ -51,4 +54,5 @@ def _decoded(inputs: InputData, out: Path, margins: bool) -> list[Prediction]:
         answers = answers_of(learner, inputs, inputs.measured(learner), margins=margins)
     with Interrupts():
         write_folder(out, inputs, answers)
+        write_file(out / BOUTS_FILE, answers)
     return answers

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path, PurePosixPath
@@ -95,6 +96,8 @@ def read_plain_elan(file: LabelFile) -> Iterator[Interval]:
 LABEL_TABLES = (".csv", ".tsv", *EXCEL)
 TRACKS = (".txt", ".lab", ".rttm")
 SUBTITLES = (".srt", ".vtt")
+IN_SECONDS = (".boris", ".eaf", ".rttm", ".textgrid", *SUBTITLES)
+"""Kinds whose times are seconds, whatever they are labels of."""
 LABEL_KINDS = (*LABEL_TABLES, *TRACKS, ".json", ".boris", ".eaf", ".textgrid", *SUBTITLES)
 """Kinds of files of labels."""
 STRETCHES = ("timeserieslabels", "labels")
@@ -115,6 +118,8 @@ def read_rows(
         try:
             name, read = next((name, read) for name, is_of, read in FORMATS if is_of(file))
             rows = list(read(file))
+            if file.kind in IN_SECONDS:
+                rows = [replace(row, unit="seconds") for row in rows]
         except DataError:
             raise
         except Exception as error:  # a foreign document can miss anything

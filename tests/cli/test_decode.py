@@ -34,7 +34,10 @@ def folder(tmp_path, monkeypatch):
 def test_scores_in_segments_out(done, folder):
     done("decode scores --labels bouts.csv -o out")
     made = sorted(path.name for path in (folder / "out").iterdir())
-    assert made == ["decoder.structsvm", *(f"m{i}_segments.csv" for i in range(6))]
+    assert made == ["bouts.csv", "decoder.structsvm", *(f"m{i}_segments.csv" for i in range(6))]
+    bouts = pd.read_csv(folder / "out" / "bouts.csv")
+    assert bouts["recording"].unique().tolist() == [f"m{i}" for i in range(6)]
+    assert bouts["state"].iloc[-1] == NAMES[-1]
     found = pd.read_csv(folder / "out" / "m5_segments.csv")
     assert (found["state"] == NAMES).mean() > 0.9
     out, _ = done("predict out/decoder.structsvm scores/m5.csv")
