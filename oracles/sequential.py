@@ -32,6 +32,10 @@ from structsvm.support import Floats, Ints, Stack, is_whole, overrides, read_onl
 
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""
+DOUBTFUL = 1e-6
+"""The part of a price from which on what rounding may hide is looked for without sums."""
+MOST_RUNNING = 4096
+"""Segments that are looked at beside each other where it is."""
 SHORT_ENOUGH = 1024
 """Samples up to which the scores of all segments are written down for a path of prices."""
 
@@ -73,6 +77,13 @@ class SequentialOracle(Oracle):
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise over the segmentations that ``constraint`` allows."""
         objective = _without_null_columns(objective)
+        answer = self._maximize(objective, constraint)
+        is_free = constraint.says_nothing and self.pruning and not objective.gaps
+        if is_free and not objective.has_truth and _is_doubtful(answer, -objective.shift):
+            return _as_samples_come(_samples(objective), -objective.shift, answer)
+        return answer
+
+    def _maximize(self, objective: TraceObjective, constraint: Constraint) -> Argmax:
         if not (constraint.says_nothing and self._is_one_call(objective)):
             return self._maximize_alone(objective, constraint)
         segmentation = segment(_samples(objective), *truth_of(objective), float(objective.shift))
@@ -89,9 +100,11 @@ class SequentialOracle(Oracle):
         # A column that is zero throughout, and left out, is zero at the first sample.
         together &= Zs.rows[Zs.first[:-1]].all(axis=1)
         which = np.flatnonzero(together)
-        by_number = dict(zip(which.tolist(), _segment_each(Zs, which, price), strict=True))
-        for i in np.flatnonzero(~together).tolist():
-            by_number[i] = self.maximize(TraceObjective(Zs.array(i), shift=-price))
+        answers = zip(which.tolist(), _segment_each(Zs, which, price), strict=True)
+        by_number = {i: answer for i, answer in answers if not _is_doubtful(answer, price)}
+        for i in range(len(Zs)):
+            if i not in by_number:
+                by_number[i] = self.maximize(TraceObjective(Zs.array(i), shift=-price))
         return [by_number[i] for i in range(len(Zs))]
 
     def losses_with(
@@ -202,6 +215,27 @@ class SequentialOracle(Oracle):
         if not self.pruning or (r == 0 and shift > 0.0):
             return False
         return splitting_price(objective, shift) > 0.0 and T * T * (r + SCORE_OVERHEAD) <= ONE_CALL
+
+
+def _is_doubtful(answer: Argmax, price: float) -> bool:
+    """Whether rounding of prefix sums is worth a part of a change."""
+    return price > 0.0 and answer.upper_bound - answer.value > DOUBTFUL * price
+
+
+def _as_samples_come(Z: Floats, price: float, answer: Argmax) -> Argmax:
+    """What the search of streams finds, whose means of segments keep their digits beside a jump.
+
+    The value, a difference of sums, does not, and is as doubtful as before.
+    """
+    search = OnlineSearch.of_changes(Z.shape[1], price, min(len(Z) + 1, MOST_RUNNING))
+    search.push(np.array(Z))
+    search.end()
+    if search.n_thinned:
+        return answer
+    ends = [*(start for start, _ in search.segments()), len(Z)]
+    y = EquivalenceMatrix.from_boundaries(np.array(ends))
+    value = TraceObjective(Z, shift=-price).value(y)
+    return replace(answer, y=y, value=value, upper_bound=value + answer.upper_bound - answer.value)
 
 
 def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints | None:

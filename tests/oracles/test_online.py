@@ -10,6 +10,7 @@ from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.states import ANYWHERE, NOWHERE, search_states
 from structsvm.oracles.semi_markov import _path_of_running
 from structsvm.partitions import Constraint, TraceObjective
+from structsvm.support import Stack
 
 
 def drawn_score(rng, T, *, forbidden=True):
@@ -139,6 +140,26 @@ def test_changes_as_they_come(seed):
         assert [start for start, _ in (settled + search.segments())[1:]] + [T] == want
         assert search.n_thinned == 0
         assert np.isclose(search.loss(), dearest(Z, price) / price, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_beside_a_jump_the_oracle_finds_what_a_stream_finds(seed):
+    """Prefix sums lose what is beside a value of 1e9 or more; means of segments do not."""
+    rng = np.random.default_rng(seed)
+    T, r = int(rng.integers(5, 100)), int(rng.integers(1, 4))
+    Z = rng.normal(size=(T, r)) + np.repeat(rng.normal(0, 3, (T // 10 + 1, r)), 10, axis=0)[:T]
+    Z[rng.integers(T), rng.integers(r)] = 10.0 ** rng.integers(3, 60)
+    price = float(10 ** rng.uniform(0, 2))
+    found = [SequentialOracle().ask(TraceObjective(Z, shift=-price)).y]
+    found += [one.y for one in SequentialOracle().ask_each(Stack.of([Z[:1], Z]), price)][1:]
+    search = OnlineSearch.of_changes(r, price)
+    search.push(Z)
+    search.end()
+    for y in found:
+        assert y.breakpoints == [*(start for start, _ in search.segments()[1:]), T]
+        parts = np.split(Z, y.breakpoints[:-1])
+        cost = sum(((part - part.mean(axis=0)) ** 2).sum() + price for part in parts)
+        assert np.isclose(cost, dearest(Z, price), rtol=1e-9)
 
 
 def test_a_long_quiet_stream_takes_no_more_memory():
