@@ -268,10 +268,10 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     if axis.values.dtype.kind not in "iufM":
         raise DataError(f"times must be numbers or dates, got {axis.values.dtype} values")
     refuse_other_shape(axis.values, n_samples, "sample", "times")
-    missing = np.isnat(axis.values) if axis.holds_dates else np.isnan(axis.values)
+    missing = np.isnat(axis.values) if axis.holds_dates else ~np.isfinite(axis.values)
     falls = axis.values[1:] < axis.values[:-1]
     if missing.any():
-        raise DataError(f"the time of sample {missing.argmax()} is missing")
+        raise DataError(f"the time of sample {missing.argmax()} is missing or infinite")
     if falls.any():
         raise DataError(
             f"times fall after sample {falls.argmax() if falls.size else 0}: sort the samples by "

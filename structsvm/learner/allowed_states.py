@@ -13,7 +13,10 @@ from structsvm.errors import DataError, SettingsError, nth
 from structsvm.learner.frame_learner import Stretch
 from structsvm.oracles.state_score import segments_of
 from structsvm.problems import StateSequence
-from structsvm.support import Bools, Floats, Ints, refuse_below
+from structsvm.support import Bools, Floats, Ints, is_listed, refuse_below, refuse_unless
+
+MOST_SAMPLES = 2**22
+"""Of a length that is told apart from others: there is a number for each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,7 @@ class Allowed:
         first = np.ones(C, dtype=np.bool_)
         last = first.copy()
         if given.order is not None:
+            refuse_unless(is_listed(given.order), "order", "a list of states", given.order)
             order = list(given.order)
             if given.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
                 raise SettingsError(
@@ -45,6 +49,11 @@ class Allowed:
             first = places == 0
             last = places == C - 1
         elif given.changes is not None:
+            fits = isinstance(given.changes, Mapping) and all(
+                map(is_listed, given.changes.values())
+            )
+            wanted = "a dictionary from each state to a list of those that may follow it"
+            refuse_unless(fits, "changes", wanted, given.changes)
             follow = {name: list(after) for name, after in given.changes.items()}
             strange = {*follow, *chain.from_iterable(follow.values())} - {*names}
             if strange:
@@ -127,4 +136,5 @@ def _of_each(names: list[Any], given: Any, name: str, default: float) -> Floats:
     for value in of.values():
         if value is not None:
             refuse_below(1, name, value)
+            refuse_unless(value <= MOST_SAMPLES, name, f"at most {MOST_SAMPLES}", value)
     return np.array([default if of.get(state) is None else float(of[state]) for state in names])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from structsvm.data import UNKNOWN, Instance, States, filled
-from structsvm.errors import DataError, SettingsError, nth, warn
+from structsvm.errors import DataError, SettingsError, nth, warn, wording
 from structsvm.features.frames import SUM_TOLERANCE
 from structsvm.learner.stages import Stage
 from structsvm.support import Floats, Ints, counted, inner, some_of
@@ -23,6 +23,12 @@ TOO_RIGHT = 0.99
 
 IN_ORDER = 0.9
 """A share of the best sum of mean scores that columns in the order of states have, if they are."""
+
+NAMED = wording(
+    "by their names in a data frame, or ScoreDecoder(classes=[...])",
+    of_files="by their names in the header, or in an array 'features' beside X in .npz files",
+)
+"""Where columns have the names of states."""
 
 REST = -1
 """In place of the column of a state that has what the others leave to one."""
@@ -55,8 +61,7 @@ class GivenScores(Stage):
         if len(lost) > 1 or is_over or (lost and others and len(labelled) > 2):
             raise DataError(
                 f"the labels name {some_of(lost)}, of which there are no scores; columns are "
-                f"{some_of(list(column))}: name the columns as the labels do, or give "
-                "ScoreDecoder(classes=[...])"
+                f"{some_of(list(column))}: name the columns as the labels do, " + NAMED
             )
         columns = np.array([column.get(name, REST) for name in labelled], dtype=np.int64)
         highest = np.max([X.max(axis=0) for X in Xs], axis=0)
@@ -81,7 +86,7 @@ class GivenScores(Stage):
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"labels are of the type {kind.__name__}, and the columns {some_of(names)} are "
-                "not: give ScoreDecoder(classes=[...])"
+                "not: name the columns as the labels do, " + NAMED
             ) from error
         dtype = object if self.classes.dtype == object else None
         classes = np.array([*self.classes.tolist(), *more], dtype=dtype)
@@ -174,13 +179,12 @@ def _unnamed(Xs: Sequence[Floats], states: States) -> GivenScores:
     if P != C:
         raise DataError(
             f"scores have {counted(P, 'column')} and the labels name {counted(C, 'state')}, "
-            f"{some_of(classes.tolist())}: say which column is which, "
-            "ScoreDecoder(classes=[...]), or name the columns"
+            f"{some_of(classes.tolist())}: say which column is which, " + NAMED
         )
     if _best_order(_mean_scores(np.vstack(Xs), states.codes)) is not None:
         raise DataError(
             "the columns of the scores seem to be in another order than the states: say which "
-            "column is which, ScoreDecoder(classes=[...])"
+            "column is which, " + NAMED
         )
     return GivenScores(np.arange(P), classes)
 

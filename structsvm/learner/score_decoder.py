@@ -15,7 +15,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles import best_states
 from structsvm.oracles.state_score import segments_of
 from structsvm.solvers import solver_from
-from structsvm.support import Floats, Ints, hook
+from structsvm.support import Floats, Ints, hook, is_listed, refuse_unless
 
 N_FOLDS = 5
 """Parts that are held out in turn where the decoder itself is judged."""
@@ -39,6 +39,8 @@ class ScoreLearner(FrameLearner):
     classes: Sequence[Any] | None
 
     def _scored_in(self, data: TrainingSet) -> Scored:
+        if self.classes is not None:
+            refuse_unless(is_listed(self.classes), "classes", "a list of names", self.classes)
         self._columns = data.names if self.classes is None else list(self.classes)
         return super()._scored_in(data)
 

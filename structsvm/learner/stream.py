@@ -110,11 +110,11 @@ class Stream:
             rows, axis = self._read(block, times)
             waiting = np.concatenate([self._rows, rows]) if len(self._rows) else rows.copy()
             made = self._made(waiting, self.n_samples + len(rows) - self.lookahead)
+            if axis is not None:
+                self._clock.read(axis)
         except DataError:
             with about(f"the block after {counted(self.n_samples, 'sample')}"):
                 raise
-        if axis is not None:
-            self._clock.read(axis)
         # Ctrl-C before this leaves all as it was, and after it the rest to the next block.
         self._rows = waiting
         self.n_samples += len(rows)

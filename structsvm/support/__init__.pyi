@@ -62,6 +62,7 @@ from structsvm.support.values import among as among
 from structsvm.support.values import check_n_jobs as check_n_jobs
 from structsvm.support.values import counted as counted
 from structsvm.support.values import ending_of as ending_of
+from structsvm.support.values import is_listed as is_listed
 from structsvm.support.values import is_number as is_number
 from structsvm.support.values import is_whole as is_whole
 from structsvm.support.values import largest as largest

@@ -104,6 +104,11 @@ def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def is_listed(value: Any) -> bool:
+    """Whether values are in an order, as those of a set are not."""
+    return isinstance(value, Iterable) and not isinstance(value, set | frozenset)
+
+
 def refuse_unless(fits: bool, name: str, wanted: str, value: Any) -> None:
     """Refuse a setting that is not what is wanted."""
     if not fits:

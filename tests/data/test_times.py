@@ -141,6 +141,7 @@ def test_steps_of_small_integers_do_not_overflow(kind, step):
     (np.arange(5), r"6 samples but times of shape \(5,\)"),
     (np.array([0, 1, 2, 4, 3, 5]), "times fall after sample 3"),
     (np.array([0, 1, np.nan, 3, 4, 5]), "the time of sample 2 is missing"),
+    (np.array([0, 1, 2, 3, 4, np.inf]), "the time of sample 5 is missing or infinite"),
     (np.array(list("abcdef")), "times must be numbers or dates, got <U1 values"),
 )
 def test_times_of_an_npz_that_are_none_are_named(tmp_path, time, reason):

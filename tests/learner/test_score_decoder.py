@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from recording_cases import NAMES, recordings_of_states, scores_of_states
 from sklearn.base import clone
 
@@ -223,6 +224,13 @@ def test_a_label_for_which_the_scores_leave_nothing_is_refused(scores, are_named
         decoder.fit(given, [labels] * 6)
     half = [p * 0.5 for p in given]
     assert "climb" in decoder.fit(half, [labels] * 6).classes_
+
+
+@cases(3, {*STATES})
+def test_names_of_columns_are_in_an_order(scores, classes):
+    train, _ = scores
+    with pytest.raises(SettingsError, match="classes must be a list of names"):
+        ScoreDecoder(classes).fit(train, [NAMES] * 6)
 
 
 def late_scores(rng, n, delays, noise=0.15):
