@@ -48,6 +48,15 @@ class TestClipsInFoldersOfTheirLabels:
         assert "oin the clips of one person, animal or machine" in said
         assert not (tmp_path / "o").exists()
 
+    def test_a_folder_below_recordings_is_no_label(self, refused, rng, tmp_path):
+        for place in ("r", "r/marks"):
+            for k in range(4):
+                frame = pd.DataFrame({"x": rng.normal(size=30), "z": rng.normal(size=30)})
+                put(tmp_path / place / f"{k}.csv", frame)
+        said = refused(f"try change-point {tmp_path}/r -o {tmp_path}/o")
+        assert "no column 'label'" in said
+        assert "are the labels" not in said
+
     @cases((["run"], {}), (["run", ""], {}), (["run"], {"sep": ";"}))
     def test_labels_of_one_word_are_refused_before_samples_are_read(
         self, refused, rng, tmp_path, monkeypatch, words, how
