@@ -258,7 +258,7 @@ def read_for(
             + parameter("without", lacking[0])
             + " predicts without"
         )
-    items = [item.with_features(kept, str(model)) for item in inputs.items]
+    items = [item.in_order_of(kept, str(model)) for item in inputs.items]
     for i, recording in enumerate(items if lost else ()):  # zeros where nobody will look
         X = np.zeros((len(recording.X), len(names)))
         X[:, np.isin(names, kept)] = recording.X

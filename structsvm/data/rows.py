@@ -81,7 +81,7 @@ def is_frame(X: Any) -> bool:
 
 def is_recording(X: Any) -> bool:
     """Whether this is a recording with the names of its features, such as those of files."""
-    return hasattr(X, "with_features") and hasattr(X, "features") and hasattr(X, "name")
+    return hasattr(X, "in_order_of") and hasattr(X, "features") and hasattr(X, "name")
 
 
 def _holds_numbers(series: Any) -> bool:

@@ -123,11 +123,11 @@ def _ways_to_labels(path: Path, files: Mapping[Path, str], options: FileOptions)
         return ""
     if where := _labels_beside(path.absolute(), [file.absolute() for file in files]):
         return ", or " + parameter("labels", where) + ", labels of stretches of time"
-    folders = Counter(file.parent for file in files)
-    are_beside = all(folders.keys().isdisjoint(folder.parents) for folder in folders)
-    if are_beside and len(folders) > 1 and min(folders.values()) > 1:
-        names = [folder.name for folder in folders]
-        return f". If the folders {listed(names, 4)} are the labels: {JOIN}"
+    folders = Counter(file.parent.name for file in files)
+    above = set(chain.from_iterable(file.parent.parents for file in files))
+    is_apart = above.isdisjoint(file.parent for file in files)
+    if is_apart and len(folders) > 1 and min(folders.values()) > 1:
+        return f". If the folders {listed(list(folders), 4)} are the labels: {JOIN}"
     return ""
 
 

@@ -66,7 +66,7 @@ class Recording:
     >>> import numpy as np
     >>> from structsvm.io import Recording
     >>> recording = Recording("anna", np.zeros((4, 2)), np.array([0, 0, 1, 1]), ("x", "y"))
-    >>> recording.with_features(["y", "x"], "the metric").features
+    >>> recording.in_order_of(["y", "x"], "the metric").features
     ('y', 'x')
     """
 
@@ -139,7 +139,7 @@ class Recording:
             parts["fine"] = self.fine.at(np.concatenate([windows[t] for t in rows]))
         return replace(self, **parts)
 
-    def with_features(self, features: Sequence[str], owner: str) -> "Recording":
+    def in_order_of(self, features: Sequence[str], owner: str) -> "Recording":
         """Return the recording with its columns in the order of ``features``, matched by name.
 
         Raises
@@ -177,7 +177,7 @@ class Recording:
 
 
 def share_features(recordings: Sequence[Recording]) -> list[Recording]:
-    return [one.with_features(recordings[0].features, recordings[0].where) for one in recordings]
+    return [one.in_order_of(recordings[0].features, recordings[0].where) for one in recordings]
 
 
 def arrays_and_labels(recordings: Sequence[Recording]) -> tuple[list[Floats], list[NDArray[Any]]]:

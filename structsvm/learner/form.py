@@ -123,7 +123,7 @@ class Form:
             raise DataError("recordings and other things are mixed: give either of them")
         names = [str(name) for name in (recorded[0].features if features is None else features)]
         owner = recorded[0].name if features is None else "the model"
-        arrays = [one.with_features(names, owner).X for one in recorded]
+        arrays = [one.in_order_of(names, owner).X for one in recorded]
         return replace(self, instances=arrays, features=names, recorded=tuple(recorded))
 
     @property

@@ -101,6 +101,14 @@ def test_scores_are_those_of_the_samples(run, fine):
         assert scored["learned"]["loss"] == pytest.approx(loss)
 
 
+def test_features_of_windows_are_scored_as_well(done, fine, tmp_path):
+    train = " ".join(f"{fine}/r{k}.csv" for k in range(4))
+    options = f"--method olda --baselines none --context lags --set files.window={W}"
+    done(f"fit change-point {train} --time-column t {options} -o {tmp_path}/m.structsvm")
+    out, _ = done(f"evaluate {tmp_path}/m.structsvm {fine}/r4.csv {fine}/r5.csv --json")
+    assert len(json.loads(out)["recordings"]) == 2
+
+
 def test_a_recording_shorter_than_a_window_is_one_segment(done, fine, tmp_path):
     pd.DataFrame({"t": [0.0, 0.1], "a": [0.0, 1.0], "b": [1.0, 0.0]}).to_csv(tmp_path / "s.csv")
     out, _ = done(f"predict {fine}/m.structsvm {tmp_path}/s.csv --json")

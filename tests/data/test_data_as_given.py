@@ -101,7 +101,7 @@ def test_recordings_and_names_bring_labels_and_features(learner):
     by_name = named("fdbcae", FRAMES), dict(sorted(named("fdbcae", YS).items()))
     assert learner.metric_.price == price(RECORDINGS) == price(*by_name)
     assert learner.metric_.price == price({r.name: r for r in RECORDINGS})
-    turned = [r.with_features(r.features[::-1], "us") for r in RECORDINGS]
+    turned = [r.in_order_of(r.features[::-1], "us") for r in RECORDINGS]
     assert learner.predict_breakpoints(turned) == learner.predict_breakpoints(RECORDINGS)
     tables = [pa.table(named("abc", X.T)) for X in XS]
     assert clone(PLAIN).fit(tables, YS).feature_names_in_.tolist() == ["a", "b", "c"]
