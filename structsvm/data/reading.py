@@ -146,7 +146,7 @@ class Source:
         names = None if self.names is None else list(self.names)
         (kept,) = without_counting([rows.X], names)
         if is_recording(kept):
-            X = kept.X if names is None else kept.with_features(names, "the others").X
+            X = kept.X if names is None else kept.in_order_of(names, "the others").X
             labels = kept.y
         else:
             X = kept
