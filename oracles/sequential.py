@@ -235,7 +235,7 @@ def _as_samples_come(Z: Floats, price: float, answer: Argmax) -> Argmax:
     ends = [*(start for start, _ in search.segments()), len(Z)]
     y = EquivalenceMatrix.from_boundaries(np.array(ends))
     value = TraceObjective(Z, shift=-price).value(y)
-    return replace(answer, y=y, value=value, upper_bound=value + answer.upper_bound - answer.value)
+    return replace(answer, y=y, value=value, upper_bound=max(answer.upper_bound, value))
 
 
 def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints | None:
