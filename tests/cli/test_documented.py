@@ -3,12 +3,14 @@
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from cli_kit import TEST, TRAIN
+from cli_kit import TEST as LONG_TEST
+from cli_kit import TRAIN as LONG_TRAIN
 from cut_cases import disc, write_images
 from media_files import write_films
 from sklearn.datasets import make_blobs
@@ -18,6 +20,17 @@ from structsvm.cli.usage import build_parser
 from structsvm.io.npz import write_recording
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+
+
+def beginning(recording):
+    """The first segments of a recording, which are enough to run every line."""
+    (changes,) = np.diff(recording.y).nonzero()
+    T = int(changes[changes >= 80][0]) + 1
+    return replace(recording, X=recording.X[:T], y=recording.y[:T])
+
+
+TRAIN = list(map(beginning, LONG_TRAIN))
+TEST = list(map(beginning, LONG_TEST))
 BLOCKS = re.compile(r"^```bash *\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -41,8 +54,10 @@ def shown_lines():
 def place(folder, tmp_path_factory):
     """Return a folder with everything the examples speak of."""
     place = tmp_path_factory.mktemp("documented")
-    for ours, theirs in (("train", "recordings"), ("test", "others"), ("test", "new")):
-        shutil.copytree(folder / ours, place / theirs)
+    for ours, theirs in ((TRAIN, "recordings"), (TEST, "others"), (TEST, "new")):
+        (place / theirs).mkdir()
+        for recording in ours:
+            write_recording(recording, place / theirs / f"{recording.name}.npz")
     shutil.copy(folder / "m.structsvm", place / "my.structsvm")
     header = ",".join(TEST[0].features)
     np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")

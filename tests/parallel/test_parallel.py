@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from threading import Barrier
 
@@ -206,9 +207,14 @@ def fitted(**settings: object) -> MetricLearner:
     return learner.fit(Xs[:6], YS[:6], baselines="quick")
 
 
+@cache
+def fitted_alone() -> MetricLearner:
+    return fitted()
+
+
 @pytest.mark.parametrize("backend", ["threads", "processes", "auto"])
 def test_whoever_works_the_bits_are_the_same(backend: str) -> None:
-    alone = fitted()
+    alone = fitted_alone()
     together = fitted(n_jobs=2, backend=backend)
     assert np.array_equal(alone.metric_.factor, together.metric_.factor)
     assert np.array_equal(alone.calibration_.losses, together.calibration_.losses)
