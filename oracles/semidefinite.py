@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import OracleError, without_warnings
-from structsvm.masters.cvxpy import solve_by
+from structsvm.masters import solve_by
 from structsvm.oracles._starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from experiments.sets.fetch import REGISTRY
 from structsvm.datasets.public import PublicSet
 from structsvm.errors import DataError
-from structsvm.io.recording import Recording, listed
+from structsvm.io.recording import Recording
 from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.constraint import Region
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support import listed
 from structsvm.support.lazy import require
 
 NEUROBLASTOMA = PublicSet(

@@ -14,10 +14,7 @@ from structsvm.cli.parts import ENOUGH, Part
 from structsvm.cli.predict import answers_of, tell_names
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
-from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.evaluate import classifiers_in
-from structsvm.evaluation.sentences import NOTES, baseline_in_words
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation import LEARNED, NOTES, Verdict, baseline_in_words, classifiers_in
 from structsvm.io.folders import MODEL, PREDICTED
 from structsvm.learner import Learner
 from structsvm.learner.training_set import CLUSTERS, ROWS

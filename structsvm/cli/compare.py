@@ -9,7 +9,7 @@ from structsvm.cli.options import FIGURES
 from structsvm.cli.outputs import figure_in
 from structsvm.cli.request import Request, assigned, learner_of
 from structsvm.cli.terminal import Terminal
-from structsvm.evaluation.compare import STOPPING, compare_on
+from structsvm.evaluation import STOPPING, compare_on
 from structsvm.learner.parameters import named_problem
 from structsvm.learner.preparing import read_training
 from structsvm.learner.structured import risk_of

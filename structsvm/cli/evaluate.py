@@ -16,10 +16,8 @@ from structsvm.cli.request import Request, assigned
 from structsvm.cli.terminal import Terminal
 from structsvm.data import Instance
 from structsvm.errors import SettingsError, printable
-from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation import LEARNED, Evaluation, fewest_rows, score_table
 from structsvm.evaluation.evaluate import evaluate
-from structsvm.evaluation.scores import Evaluation, score_table
-from structsvm.evaluation.split_tables import fewest_rows
 from structsvm.learner import Learner
 from structsvm.learner.files import load_learner
 from structsvm.partitions.problem import has_rows

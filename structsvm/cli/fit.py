@@ -12,7 +12,7 @@ from typing import Any
 from structsvm.cli.guard import Guard
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import Reading
-from structsvm.cli.request import Request, learner_of, takes_images
+from structsvm.cli.request import Request, learner_of
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError, parameter
 from structsvm.evaluation.margin_rates import margin_rates
@@ -108,7 +108,7 @@ def _is_read_later(
         whole = "missing"
     if typed.get("lazy") or scheduler is not None:
         asked = parameter("lazy", True) if typed.get("lazy") else parameter("scheduler")
-        if takes_images(problem):
+        if problem.traits.words.of_graphs:
             raise SettingsError(asked + " is for recordings and tables, not for images")
         if whole is not None:
             raise SettingsError(
@@ -118,7 +118,7 @@ def _is_read_later(
                 + " they are read one at a time: leave one of them out"
             )
         return True
-    if takes_images(problem) or whole is not None or not hasattr(os, "sysconf"):
+    if problem.traits.words.of_graphs or whole is not None or not hasattr(os, "sysconf"):
         return False
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return sum(path.stat().st_size for path in find_recordings(request.paths)[0]) > memory
@@ -155,7 +155,7 @@ def learn_from(learner: Learner, inputs: InputData, plan: FitPlan) -> int:
     training = replace(training, called=inputs.names)
     if inputs.files is not None:
         inputs = replace(inputs, labels=training.given)  # which are read now
-    asks = plan.choose_lam is None and learner.has_path and takes_images(inputs.problem)
+    asks = plan.choose_lam is None and learner.has_path and inputs.problem.traits.words.of_graphs
     if plan.choose_lam or asks:
         _choose_lam(learner, training, inputs, always=bool(plan.choose_lam))
     interrupted = _fit(learner, training, inputs, plan)

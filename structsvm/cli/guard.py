@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from structsvm.cli.request import takes_images
 from structsvm.errors import SettingsError
 from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS
 from structsvm.io.folders import PREDICTED, READ, RECORDING_KINDS, TRIED, predictions_among
@@ -88,7 +87,7 @@ class Guard:
 
 def places(problem: PartitionProblem, folder: Path, names: Sequence[str]) -> list[Path]:
     """Paths of the files of predictions, which are never outside the folder."""
-    part = problem.traits.words.part
-    ends = (f"{MASK_ENDING}.png", f"{OVERLAY}.png") if takes_images(problem) else (f"_{part}s.csv",)
+    words = problem.traits.words
+    ends = (f"{MASK_ENDING}.png", f"{OVERLAY}.png") if words.of_graphs else (f"_{words.part}s.csv",)
     paths = [Path(f"{name}{end}") for name, end in product(names, ends)]  # which may have slashes
     return [folder.joinpath(*(p for p in path.parts if p not in ("/", ".."))) for path in paths]

@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.request import ONCE, Request, assigned, takes_images
+from structsvm.cli.request import ONCE, Request, assigned
 from structsvm.cli.terminal import Terminal
 from structsvm.data import IMAGES, Instance, TimeAxis, Words, unlabelled, usual_steps
 from structsvm.errors import DataError, SettingsError, parameter, warn
 from structsvm.io import Recording, RecordingFiles
 from structsvm.io.folders import shared
 from structsvm.io.label_files import read_regions
-from structsvm.io.recording import listed
 from structsvm.learner import Learner
 from structsvm.learner.files import save
 from structsvm.learner.preparing import as_measured
 from structsvm.partial_labels import PartialLabels
 from structsvm.partitions import PartitionProblem
-from structsvm.support import settings_in
+from structsvm.support import listed, settings_in
 
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Names of classes, in lower case, that elsewhere mean a missing label."""
@@ -55,7 +54,7 @@ class InputData:
 
     @property
     def words(self) -> Words:
-        return IMAGES if takes_images(self.problem) else self.problem.traits.words
+        return IMAGES if self.problem.traits.words.of_graphs else self.problem.traits.words
 
     @property
     def names(self) -> list[str]:
@@ -206,7 +205,7 @@ class InputData:
         name = "cluster_count"
         typed = assigned(self.request.settings, "problem")
         settled = name in typed or name not in settings_in(problem)
-        if settled or not takes_images(problem):
+        if settled or not problem.traits.words.of_graphs:
             return problem
         counts = {np.unique(y[~unlabelled(y)]).size for y in self.ys}
         if len(counts) == 1:

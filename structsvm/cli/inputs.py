@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.cli.input_data import InputData
-from structsvm.cli.request import COLUMNS, FILE_OPTIONS, OF_IMAGES, OF_LABELS, Request, takes_images
+from structsvm.cli.request import COLUMNS, FILE_OPTIONS, OF_IMAGES, OF_LABELS, Request
 from structsvm.cli.terminal import Terminal
 from structsvm.data import count_marks
 from structsvm.errors import DataError, SettingsError, parameter
@@ -20,11 +20,10 @@ from structsvm.io.cleaning import cleaned, columns_of_windows, in_windows, windo
 from structsvm.io.files import formats_in_words, read_files, require_readers
 from structsvm.io.folders import find_recordings
 from structsvm.io.image_folder import images_of, read_in_time, refuse_without_parts
-from structsvm.io.recording import listed
 from structsvm.learner import Learner
 from structsvm.partitions import PartitionProblem
 from structsvm.partitions.plugins import problem_name
-from structsvm.support import counted, require, some_of
+from structsvm.support import counted, listed, require, some_of
 
 FEWEST_READ = 8  # files that are read whatever time that takes
 
@@ -56,7 +55,7 @@ class Reading:
         terminal = self.terminal
         problem = self.problem
         self._refuse_unused()
-        if takes_images(problem):
+        if problem.traits.words.of_graphs:
             images, read = self._images()
             return {"": InputData(request, terminal, images, problem, read=read)}
         options = self._options()
@@ -91,7 +90,7 @@ class Reading:
     def _refuse_unused(self) -> None:
         """Refuse options of tables for images, and of labels without a file of labels."""
         for option in self.request.files:
-            if option not in OF_IMAGES and takes_images(self.problem):
+            if option not in OF_IMAGES and self.problem.traits.words.of_graphs:
                 unused = f" is not for {problem_name(self.problem)}: leave it out"
                 raise SettingsError(parameter(option) + unused)
             if option in OF_LABELS and self.request.labels is None:
@@ -246,7 +245,7 @@ def read_for(
         )
     inputs = Reading(request, terminal, problem, learner, need_labels, blanks).whole()
     names = getattr(learner, "feature_names_in_", None)
-    if takes_images(problem) or names is None:
+    if problem.traits.words.of_graphs or names is None:
         return inputs
     names = [str(name) for name in names]
     lost = getattr(learner, "lost_", ())

@@ -16,7 +16,7 @@ from structsvm.cli.predict import answers_of
 from structsvm.cli.request import Request, learner_of, typed_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError
-from structsvm.evaluation.splits import split_instances
+from structsvm.evaluation import split_instances
 from structsvm.io import Recording
 from structsvm.io.folders import MODEL
 from structsvm.labelling.kept import KeptLabels

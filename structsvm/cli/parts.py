@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from structsvm.cli.input_data import InputData
-from structsvm.cli.request import takes_images
 from structsvm.data import contents, joined
 from structsvm.errors import DataError, DataWarning, SettingsError, parameter, without_warnings
-from structsvm.evaluation.contrast import MIN_UNITS
-from structsvm.evaluation.split_tables import fewest_rows
+from structsvm.evaluation import MIN_UNITS, fewest_rows
 from structsvm.learner import Learner, TrainingSet
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES
 from structsvm.support import Ints, counted, some_of
@@ -268,7 +266,7 @@ def split_of(inputs: InputData, split: str | None) -> str | None:
     """What is held out within samples, such as rows of the only table; None for whole ones."""
     request = inputs.request
     contiguous = inputs.problem.traits.contiguous
-    tables = not contiguous and not takes_images(inputs.problem)
+    tables = not contiguous and not inputs.problem.traits.words.of_graphs
     purpose = f"--split {split} is for"
     if split == STATES:
         if not contiguous:

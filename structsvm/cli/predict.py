@@ -13,11 +13,10 @@ from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read_for
 from structsvm.cli.outputs import Prediction, clusters, parts, segments, write_file, write_folder
-from structsvm.cli.request import Request, assigned, takes_images
+from structsvm.cli.request import Request, assigned
 from structsvm.cli.terminal import Terminal
 from structsvm.data import Counts, Instance
 from structsvm.errors import SettingsError
-from structsvm.io.recording import listed
 from structsvm.learner import Learner
 from structsvm.learner.feature_weights import metric_of
 from structsvm.learner.files import load_learner
@@ -26,7 +25,7 @@ from structsvm.learner.rules import Rules
 from structsvm.learner.segments import names_of_items, segment_table
 from structsvm.learner.steps import labels_of, partition_each
 from structsvm.partial_labels import PartialLabels
-from structsvm.support import Interrupts, counted, refuse_below, some_of
+from structsvm.support import Interrupts, counted, listed, refuse_below, some_of
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -53,7 +52,7 @@ def answers_of(
         return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
     predictions, _ = partition_each(learner, instances, n_clusters, rules)
     partitions = [one.partition for one in predictions]
-    if takes_images(problem):
+    if problem.traits.words.of_graphs:
         maps = labels_of(problem, partitions, instances)
         return [parts(name, each) for name, each in zip(inputs.names, maps, strict=True)]
     if problem.traits.contiguous:
@@ -74,7 +73,7 @@ def answers_of(
 def _namer(learner: Learner) -> tuple[str, Learner | None]:
     """What names clusters of rows: the learner itself, "", or the first baseline that can."""
     problem = learner.problem_
-    if problem.traits.contiguous or takes_images(problem):
+    if problem.traits.contiguous or problem.traits.words.of_graphs:
         return "", None
     if learner.sees is None and learner.classes_ is not None:
         return "", learner
@@ -128,14 +127,15 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
     output = args.output
     request = Request.of(args)
     guard = Guard.of(args)
-    one_file = output is not None and _is_one_file(output, guard, takes_images(learner.problem_))
+    of_images = learner.problem_.traits.words.of_graphs
+    one_file = output is not None and _is_one_file(output, guard, of_images)
     if args.without:
         learner = without(learner, args.without)
     inputs = read_for(learner, args.model, request, terminal, may_lack=True, need_labels=False)
     words = inputs.words
     if output is not None and not one_file:
         guard.check_files(places(learner.problem_, output, inputs.names))
-    if one_file and takes_images(learner.problem_) and len(inputs) > 1:
+    if one_file and of_images and len(inputs) > 1:
         raise SettingsError(f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
     instances = inputs.measured(learner)
     links = (args.must_link or [], args.cannot_link or [])

@@ -162,7 +162,7 @@ def typed_problem(request: Request) -> PartitionProblem:
 def typed_features(request: Request, problem: PartitionProblem) -> RecordingTransformer | None:
     """The features of ``--context``, side by side, with their settings."""
     classes = CONTEXT if problem.traits.contiguous else {}
-    classes = CONTEXT_OF_IMAGES if takes_images(problem) else classes
+    classes = CONTEXT_OF_IMAGES if problem.traits.words.of_graphs else classes
     which = f"one or more of {', '.join(classes)}"
     which = which if classes else "for recordings and images, leave it out"
     for name in request.context:
@@ -221,7 +221,3 @@ def options_for(parser: Parser, command: str, own: str | None) -> dict[str, str]
     options |= {k: f"{option} " for k, option in parser.options_of(command).items()}
     aliases = {"resume": "checkpoint", "n_jobs": "jobs"}
     return options | {name: options[alias] for name, alias in aliases.items() if alias in options}
-
-
-def takes_images(problem: PartitionProblem) -> bool:
-    return problem.traits.words.of_graphs

@@ -11,7 +11,7 @@ from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import read_for
 from structsvm.cli.options import FIGURES, OF_MODELS
 from structsvm.cli.outputs import figure_in
-from structsvm.cli.request import Request, takes_images
+from structsvm.cli.request import Request
 from structsvm.cli.terminal import Terminal
 from structsvm.data import unlabelled
 from structsvm.diagnosis.diagnose import diagnose
@@ -110,7 +110,7 @@ def _draw(
             raise SettingsError(f"--{option} is for recordings, not {whole}s: leave it out")
     if K == "true" and y is None:
         raise SettingsError("--n-clusters true needs the true labels: give --labels, or a number")
-    if takes_images(inputs.problem):
+    if inputs.problem.traits.words.of_graphs:
         if K == "true":
             K = int(np.unique(y[~unlabelled(y)]).size)
         structsvm.plotting.plot_cut(X, learner.predict([X], K)[0], ax=ax)

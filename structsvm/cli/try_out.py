@@ -36,7 +36,7 @@ from structsvm.cli.parts import (
     thinned,
     warn_of_copies,
 )
-from structsvm.cli.request import Request, takes_images, typed_problem
+from structsvm.cli.request import Request, typed_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import (
     DataError,
@@ -222,7 +222,7 @@ def _try_layer(inputs: InputData, plan: TryPlan) -> None:
 def _checked(inputs: InputData, allowed: Time) -> Part:
     """The training set of what was read; labels without a change are refused."""
     problem = inputs.problem
-    if takes_images(problem):
+    if problem.traits.words.of_graphs:
         least = min(allowed.whole, A_FEW)
         inputs = images_in_time(inputs, max(allowed.left, least))
     inputs = inputs.labelled_in_part()

@@ -12,7 +12,7 @@ from structsvm.support import require
 
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
 """A time of a day: hours and minutes, and perhaps seconds."""
-MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
+MINUTES = re.compile(r"\s*(\d+):([0-5]\d(?:[.,]\d+)?)\s*")
 """Minutes and seconds, where some seconds of a column have decimals."""
 CLOCK = re.compile(r"\s*(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)\s*")
 """Hours, minutes and seconds, or minutes and seconds."""
@@ -89,10 +89,10 @@ def clock_in(text: str) -> float | None:
     return round(3600 * hours + 60 * minutes + seconds, 9)
 
 
-def seconds_in(text: str, whole: bool) -> float | None:
-    """Convert minutes and seconds; None if they are none or, being whole, may be hours."""
+def seconds_in(text: str) -> float | None:
+    """Convert minutes and seconds; None if they are none."""
     match = MINUTES.fullmatch(text)
-    if match is None or not (whole or match[3]):
+    if match is None:
         return None
     return round(60 * int(match[1]) + float(match[2].replace(",", ".")), 9)
 

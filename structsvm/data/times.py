@@ -307,7 +307,7 @@ def read_times(
         has_minutes = bool(texts.str.fullmatch(MINUTES).all() and texts.str.contains("[.,]").any())
         clock = has_minutes or bool(len(texts) and texts.str.fullmatch(OF_DAY).all())
         if has_minutes:
-            numbers = column.map(lambda text: seconds_in(text, True), na_action="ignore")
+            numbers = column.map(seconds_in, na_action="ignore")
         elif len(texts) and texts.str.fullmatch(LENGTH).all():
             numbers = column.map(lambda text: length_in(str(text)), na_action="ignore")
         numbers = pandas.to_numeric(numbers, errors="coerce")

@@ -1,7 +1,8 @@
 """What a problem calls its instances, clusters and items in messages."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import SupportsInt
+from typing import Any, SupportsInt
 
 from structsvm.errors import Text, nth
 from structsvm.support import counted
@@ -34,6 +35,11 @@ class Words:
     def of_graphs(self) -> bool:
         """Whether instances are graphs, or images, of which graphs are made."""
         return self in (GRAPHS, IMAGES)
+
+    def seen_in(self, instances: Iterable[Any]) -> "Words":
+        """What messages call these instances; graphs that were made of images are images."""
+        regions = [getattr(x.side, "regions", None) for x in instances]
+        return self if any(one is None for one in regions) else IMAGES
 
     def numbered(self, i: SupportsInt) -> Text:
         """An instance by its number, in messages."""

@@ -19,7 +19,7 @@ from structsvm.diagnosis.of_data import (
 )
 from structsvm.diagnosis.of_fit import certificate, few_labels, inference, path, price
 from structsvm.errors import SettingsError
-from structsvm.evaluation.evaluate import fitted_learner
+from structsvm.evaluation import fitted_learner
 from structsvm.learner import Learner
 from structsvm.learner.form import Form, is_prepared
 from structsvm.learner.labellings import read_labelled

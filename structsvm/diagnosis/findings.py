@@ -11,7 +11,7 @@ import numpy as np
 from structsvm.data import Instance, contents, filled, one_each
 from structsvm.learner import Learner
 from structsvm.learner.columns import Said, divided
-from structsvm.learner.fitted import column_names, words_of
+from structsvm.learner.fitted import column_names
 from structsvm.support import finite
 from structsvm.training_labels import labels_of_each, read_labels
 
@@ -29,7 +29,7 @@ class Examined:
         prepared: Sequence[Instance] | None = None,
     ) -> None:
         N = len(measured)
-        self.words = words_of(learner.problem_, measured)
+        self.words = learner.problem_.traits.words.seen_in(measured)
         self.learner = learner
         self.measured = measured
         self.has_labels = ys is not None

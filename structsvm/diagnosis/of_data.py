@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from structsvm.data import is_constant
 from structsvm.diagnosis.findings import Examined, Found
 from structsvm.errors import parameter
-from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.evaluation import MIN_UNITS
 from structsvm.learner.columns import centred, changes_in, codes_in, labels_in, scatter_between
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support import Floats, counted, some_of

@@ -4,7 +4,7 @@ import numpy as np
 
 from structsvm.diagnosis.findings import Found
 from structsvm.errors import Code, nth, parameter
-from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.evaluation import MIN_UNITS
 from structsvm.learner import Learner, MetricLearner
 from structsvm.learner.fitting import INEXACT
 from structsvm.learner.labellings import Instances

@@ -36,7 +36,7 @@ from structsvm.evaluation.verdict import Evidence
 from structsvm.io import Recording
 from structsvm.learner import Learner, Stage, TrainingSet
 from structsvm.learner.columns import labelled_parts, warn_of_columns
-from structsvm.learner.fitted import column_names, words_of
+from structsvm.learner.fitted import column_names
 from structsvm.learner.form import Form, is_prepared
 from structsvm.learner.methods import BLIND
 from structsvm.learner.preparing import measured as measured_by
@@ -179,7 +179,7 @@ def evaluate(
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
     measured = measured_by(learner, form.instances) if measured is None else measured
     N = len(measured)
-    words = words_of(learner.problem_, measured)
+    words = learner.problem_.traits.words.seen_in(measured)
     problem = learner.problem_
     labels = labels_of_each(form.labels(ys), measured, words)
     if split is not None:

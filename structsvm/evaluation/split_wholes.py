@@ -22,7 +22,6 @@ from structsvm.errors import (
     without_warnings,
 )
 from structsvm.learner import TrainingSet
-from structsvm.learner.fitted import words_of
 from structsvm.learner.training_set import even_part, names_of_labels
 from structsvm.learner.truths import are_names, check_truths
 from structsvm.partial_labels import PartialLabels
@@ -155,7 +154,7 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
                 f"all held out at once in fold {k}: label more, or use more folds"
             )
         training.append(data.at(np.flatnonzero(learned)).told_apart)
-    called = words_of(data.problem, data.instances)
+    called = data.problem.traits.words.seen_in(data.instances)
     which = np.flatnonzero(full)
     fold = fold[full]
     apart = apart[full]

@@ -61,9 +61,9 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
     return (values >> 8).astype(np.uint8)
 
 
-def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int64]:
+def label_map_of(picture: Any) -> NDArray[np.int64]:
     """The values of a label map, (H, W): one colour is one label, in every image."""
-    values, doubt = read_label_map(picture, max_pixels)
+    values, doubt = read_label_map(picture)
     if doubt:
         warn(doubt)
     return values

@@ -12,9 +12,9 @@ from structsvm.errors import DataError, DataWarning, parameter, without_warnings
 from structsvm.io.intervals import file_beside, is_of_each_folder, label_files
 from structsvm.io.label_file import CHOSEN, LabelFile
 from structsvm.io.label_files import read_rows
-from structsvm.io.recording import FileOptions, Recording, listed
+from structsvm.io.recording import FileOptions, Recording
 from structsvm.io.sniff import TEXT_KINDS, kind_of, read_text
-from structsvm.support import archive
+from structsvm.support import archive, listed
 
 JOIN = (
     "Join the clips of one person, animal or machine, in the order of time, to a table with a "

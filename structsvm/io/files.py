@@ -20,11 +20,11 @@ from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as
 from structsvm.io.folders import Paths, are_stretches, checked_path, find_recordings, shared
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.npz import read_npz
-from structsvm.io.recording import USUAL_OPTIONS, FileOptions, Origin, Recording, listed, n_alike
+from structsvm.io.recording import USUAL_OPTIONS, FileOptions, Origin, Recording, n_alike
 from structsvm.io.sniff import first_rows, kind_of, stem_of
 from structsvm.io.table_columns import with_all_categories
 from structsvm.io.tables import read_frame, recordings_in
-from structsvm.support import in_time, require
+from structsvm.support import in_time, listed, require
 
 MOST_BESIDE = 200  # entries up to which the folder above that of recordings is searched for labels
 

@@ -15,7 +15,6 @@ from structsvm.io.convert import OTHERS, advice_on, line_for
 from structsvm.io.intervals import is_of_each_folder, label_files
 from structsvm.io.label_file import columns_in
 from structsvm.io.media import MEDIA
-from structsvm.io.recording import spelled
 from structsvm.io.sniff import (
     EXCEL,
     TEXT_KINDS,
@@ -25,7 +24,7 @@ from structsvm.io.sniff import (
     kind_of,
     stem_of,
 )
-from structsvm.support import is_number_text, some_of
+from structsvm.support import is_number_text, some_of, spelled
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 TABLE_KINDS = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # texts may be compressed

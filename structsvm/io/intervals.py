@@ -16,9 +16,9 @@ from structsvm.io.label_file import LASTS_UNTIL_NEXT, LabelFile, name_of
 from structsvm.io.label_files import LABEL_KINDS, read_rows
 from structsvm.io.label_rows import UNTIL_NEXT, Interval
 from structsvm.io.media import STEPS_ALLOWED
-from structsvm.io.recording import Recording, listed, n_alike, spelled
+from structsvm.io.recording import Recording, n_alike
 from structsvm.io.spans import Marks, checked_spans, collisions, having, labelled
-from structsvm.support import counted
+from structsvm.support import counted, listed, spelled
 
 T = TypeVar("T")
 

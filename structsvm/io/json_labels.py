@@ -9,7 +9,7 @@ from structsvm.errors import DataError
 from structsvm.io.label_file import WHOSE, LabelFile, columns_in, name_of, unit_of
 from structsvm.io.label_rows import Interval, is_moment, moment
 from structsvm.io.label_tables import after
-from structsvm.io.recording import listed, spelled
+from structsvm.support import listed, spelled
 
 WINDOW_LABEL = "window"  # the label of windows that have none
 CONTAINERS = ("annotations", "database", "data", "events", "items", "labels", "results", "segments")

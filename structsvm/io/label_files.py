@@ -30,10 +30,10 @@ from structsvm.io.label_rows import (
     settled,
 )
 from structsvm.io.label_tables import after, read_table
-from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import EXCEL
 from structsvm.partial_labels import region_from
 from structsvm.partitions import Region
+from structsvm.support import listed, spelled
 
 
 def read_lines(file: LabelFile) -> Iterator[Interval]:

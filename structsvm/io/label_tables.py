@@ -25,8 +25,7 @@ from structsvm.io.label_file import (
     words_of,
 )
 from structsvm.io.label_rows import START, STOP, STRETCH, Interval, has_end, is_moment, moment
-from structsvm.io.recording import spelled
-from structsvm.support import require
+from structsvm.support import require, spelled
 
 TRUE = {"1", "1.0"}
 TRUTH = {"0", "0.0", "1", "1.0"}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.data import TimeAxis, full_labels, of_one_kind, time_axis
 from structsvm.errors import DataError, about, parameter, said_by, warn
 from structsvm.io.cleaning import without_gaps
-from structsvm.io.recording import FileOptions, Origin, Recording, listed
+from structsvm.io.recording import FileOptions, Origin, Recording
 from structsvm.io.table_columns import are_spelled
 from structsvm.partial_labels import known_where
 from structsvm.support import (
@@ -20,6 +20,7 @@ from structsvm.support import (
     archive,
     counted,
     ending_of,
+    listed,
     refuse_repeated,
     write_atomically,
 )

@@ -1,6 +1,5 @@
 """One recording, labelled or not, with the names of its features; and how files are read."""
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -16,6 +15,7 @@ from structsvm.support import (
     Floats,
     counted,
     is_number_text,
+    listed,
     refuse_below,
     refuse_unless,
     refuse_unlisted,
@@ -202,21 +202,9 @@ def arrays_and_labels(recordings: Sequence[Recording]) -> tuple[list[Floats], li
     return [one.X for one in recordings], [one.y for one in recordings if one.y is not None]
 
 
-def spelled(name: str) -> str:
-    """Normalize a name: files of a Mac have ü as a u with two dots, tables as one letter."""
-    return unicodedata.normalize("NFC", name)
-
-
 def n_alike(one: str, other: str) -> int:
     """How many letters two names begin with alike."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-def listed(names: Sequence[str], limit: int = 12) -> str:
-    """Return names in quotes, as many as a message can hold."""
-    shown = ", ".join(map(repr, names[:limit])) or "nothing"
-    more = len(names) - limit
-    return f"{shown} and {more} more, the last {names[-1]!r}" if more > 0 else shown
 
 
 BLANKS_BETWEEN = r"\s+"  # what separates columns that stand below each other; pandas reads it so

@@ -20,8 +20,8 @@ from typing import Any
 from structsvm.errors import DataError, DataWarning, parameter, without_warnings
 from structsvm.io.decoding import decoded, is_text
 from structsvm.io.header import Layout, are_numbers, layout_of
-from structsvm.io.recording import BLANKS_BETWEEN, FileOptions, listed
-from structsvm.support import check_bytes, is_number_text, some_of
+from structsvm.io.recording import BLANKS_BETWEEN, FileOptions
+from structsvm.support import check_bytes, is_number_text, listed, some_of
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 EXCEL = (".xlsx",)

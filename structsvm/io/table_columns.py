@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from structsvm.data import OF_DAY, TimeAxis, read_times
 from structsvm.errors import DataError, Text, join, parameter, warn
 from structsvm.io.header import MISSING_WORDS
-from structsvm.io.recording import FileOptions, Origin, Recording, listed
+from structsvm.io.recording import FileOptions, Origin, Recording
 from structsvm.io.sniff import EXCEL, kind_of
 from structsvm.partial_labels import known_where
-from structsvm.support import Floats, require
+from structsvm.support import Floats, listed, require
 
 ROLE_PARAMETERS = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name

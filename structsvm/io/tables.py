@@ -25,15 +25,7 @@ from structsvm.errors import (
 )
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.header import ROW_NUMBERS
-from structsvm.io.recording import (
-    BLANKS_BETWEEN,
-    USUAL_OPTIONS,
-    FileOptions,
-    Origin,
-    Recording,
-    listed,
-    spelled,
-)
+from structsvm.io.recording import BLANKS_BETWEEN, USUAL_OPTIONS, FileOptions, Origin, Recording
 from structsvm.io.sniff import EXCEL, kind_of, read_text, refuse_thousands
 from structsvm.io.table_columns import (
     NO_NAME,
@@ -47,7 +39,15 @@ from structsvm.io.table_columns import (
     times_of,
     with_categories,
 )
-from structsvm.support import check_bytes, counted, refuse_repeated, repeated_in, require
+from structsvm.support import (
+    check_bytes,
+    counted,
+    listed,
+    refuse_repeated,
+    repeated_in,
+    require,
+    spelled,
+)
 
 ABOVE_HEADER = " leaves out a line above the header"
 MIDNIGHT = " 00:00:00"  # what sheets put behind a date

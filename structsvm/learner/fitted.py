@@ -1,11 +1,9 @@
 """What is asked of a fitted learner."""
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from structsvm.data import IMAGES, Instance, Words
 from structsvm.graphs import NodeLabels
 from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem
 
@@ -29,12 +27,6 @@ class FittedMetric(Fitted, Protocol):
     def metric_(self) -> Metric: ...
 
     metric_feature_names_: list[str]
-
-
-def words_of(problem: PartitionProblem, instances: Sequence[Instance]) -> Words:
-    """What messages call instances; graphs that were made of images are images."""
-    regions = [getattr(x.side, "regions", None) for x in instances]
-    return problem.traits.words if any(one is None for one in regions) else IMAGES
 
 
 def partition_of(truth: EquivalenceMatrix | NodeLabels) -> EquivalenceMatrix:

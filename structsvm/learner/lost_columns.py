@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data import Instance, constant_features
 from structsvm.errors import SettingsError, warn
 from structsvm.learner.columns import warn_of_columns
-from structsvm.learner.fitted import Fitted, column_names, words_of
+from structsvm.learner.fitted import Fitted, column_names
 from structsvm.partitions import Metric
 from structsvm.support import some_of
 
@@ -145,4 +145,6 @@ def warn_of_dead_features(learner: Fitted, instances: Sequence[Instance]) -> Non
 def warn_of_new(learner: Fitted, instances: Sequence[Instance]) -> None:
     """DataWarning for columns of new instances that are dead, or hold codes of missing values."""
     warn_of_dead_features(learner, instances)
-    warn_of_columns(instances, column_names(learner), words_of(learner.problem_, instances))
+    warn_of_columns(
+        instances, column_names(learner), learner.problem_.traits.words.seen_in(instances)
+    )

@@ -29,7 +29,6 @@ from structsvm.data import (
 )
 from structsvm.errors import DataError, LearningError, among, warn, wording
 from structsvm.learner.columns import labelled_parts, warn_of_columns
-from structsvm.learner.fitted import words_of
 from structsvm.learner.form import Form
 from structsvm.partitions import EquivalenceMatrix, Examples, PartitionProblem
 from structsvm.partitions.problem import has_rows, read_instances
@@ -133,7 +132,7 @@ class TrainingSet:
             called=form.names,
         )
         parts = labelled_parts(instances, data.labels)
-        warn_of_columns(instances, data.columns, words_of(problem, instances), parts)
+        warn_of_columns(instances, data.columns, problem.traits.words.seen_in(instances), parts)
         return data
 
     def __len__(self) -> int:

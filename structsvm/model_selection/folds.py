@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.data import Instance, read_names
 from structsvm.errors import DataError
-from structsvm.evaluation.confusion import share_right
+from structsvm.evaluation import share_right
 from structsvm.learner import TrainingSet
 from structsvm.learner.frame_learner import StatePath
 from structsvm.learner.segments import names_in

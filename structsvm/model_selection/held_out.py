@@ -10,10 +10,16 @@ import numpy as np
 
 from structsvm.baselines.blind import blind_methods
 from structsvm.errors import LearningError
-from structsvm.evaluation.advice import Ranking
-from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, chosen
-from structsvm.evaluation.split_wholes import Split
-from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
+from structsvm.evaluation import (
+    EQUAL_LOSSES,
+    LEARNED,
+    Evidence,
+    Ranking,
+    Remarks,
+    Split,
+    Verdict,
+    chosen,
+)
 from structsvm.graphs.labelled_nodes import limit_of
 from structsvm.learner import Method
 from structsvm.learner.fitting import Settings

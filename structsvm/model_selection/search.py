@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError, VerdictWarning, warn
-from structsvm.evaluation.splits import SPLITS, split_instances
+from structsvm.evaluation import SPLITS, split_instances
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner import Learner, Menu, Method, MetricLearner, TrainingSet

@@ -15,7 +15,7 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 
 from structsvm.errors import CheckpointError
-from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation import baseline_in_words
 from structsvm.learner import Method
 from structsvm.learner.fitting import Settings
 from structsvm.model_selection.attempts import Tried, Whole, try_at_once, try_method, try_metrics

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 
 from structsvm.errors import SettingsError
+from structsvm.masters import Planes
 from structsvm.modeling.oracle_parts import OraclePart, Part, Question
 from structsvm.modeling.pool import Plane, Pool, tops
-from structsvm.solvers.planes import Planes
 from structsvm.support import Floats, hook, refuse_below, refuse_unlisted
 
 

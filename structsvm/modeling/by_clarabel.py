@@ -10,19 +10,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
-from structsvm.masters.base import NO_SLACK, MasterSolution, WorkingSet
-from structsvm.masters.conic import (
+from structsvm.masters import (
+    CLOSE,
+    NO_SLACK,
+    PRECISE,
+    PRECISE_OPTIONS,
     ConicProgram,
+    MasterSolution,
+    Proof,
     Units,
+    WorkingSet,
     box_of,
     column_sizes,
     power_of_two,
+    proof,
     turned,
     turned_back,
     units_for,
 )
-from structsvm.masters.conic_proof import CLOSE, Proof, proof
-from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS
 from structsvm.modeling.points import LEAST
 from structsvm.modeling.restricted import (
     OUTGROWN,

@@ -7,8 +7,7 @@ import cvxpy as cp
 import numpy as np
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
-from structsvm.masters.base import MasterSolution, WorkingSet
-from structsvm.masters.cvxpy import PRECISE, solve_by
+from structsvm.masters import PRECISE, MasterSolution, WorkingSet, solve_by
 from structsvm.modeling.by_clarabel import SHIFTS, Box, Conic
 from structsvm.modeling.restricted import (
     OUTGROWN,

@@ -7,10 +7,16 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from structsvm.masters.base import NO_SLACK, MasterSolution, Request, WorkingSet
-from structsvm.masters.bounds import lower_bound
-from structsvm.masters.cvxpy import PRECISE, solved
-from structsvm.masters.newton import NewtonMaster
+from structsvm.masters import (
+    NO_SLACK,
+    PRECISE,
+    MasterSolution,
+    NewtonMaster,
+    Request,
+    WorkingSet,
+    lower_bound,
+    solved,
+)
 from structsvm.modeling.by_clarabel import CLOSED, Box, Conic
 from structsvm.modeling.hinge import basis_of
 from structsvm.modeling.restricted import Restricted

@@ -7,8 +7,7 @@ import numpy as np
 from cvxpy.constraints import PSD, Equality, Inequality
 
 from structsvm.errors import MasterError, without_warnings
-from structsvm.masters.base import NO_SLACK, WorkingSet
-from structsvm.masters.cvxpy import PRECISE_OPTIONS
+from structsvm.masters import NO_SLACK, PRECISE_OPTIONS, WorkingSet
 from structsvm.modeling.restricted import SCALES, Restriction
 from structsvm.modeling.rewriting import Rewritten
 from structsvm.support import Floats

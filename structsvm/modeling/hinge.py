@@ -13,6 +13,7 @@ from structsvm.data import has_gaps
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner import TrainingSet
 from structsvm.learner.structured import StructuredSVM, risk_of
+from structsvm.masters import Planes
 from structsvm.modeling.atoms import ConvexAtom, OracleAtom, as_expressions
 from structsvm.modeling.oracle_parts import Part, Question
 from structsvm.modeling.pool import Pool
@@ -25,7 +26,6 @@ from structsvm.partitions import (
 )
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, blocks_of, separate_share
 from structsvm.support import Floats, Ints, shown
 from structsvm.weights import PSD, Nonnegative, WeightSpace, factors_of, smat_operator

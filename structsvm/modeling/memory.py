@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from structsvm.errors import OracleWarning, warn
-from structsvm.masters.base import Cut, WorkingSet
+from structsvm.masters import Cut, Planes, WorkingSet
 from structsvm.modeling.pool import Touch
 from structsvm.modeling.rewriting import Rewritten, StandIn
-from structsvm.solvers.planes import Planes
 from structsvm.support import Floats
 
 MAX_POOL_BYTES = 2**26

@@ -12,7 +12,7 @@ from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import SettingsError, warn
-from structsvm.masters.conic_proof import PROVED
+from structsvm.masters import PROVED
 from structsvm.modeling.certified import Certified
 from structsvm.modeling.restricted import InfeasibleError
 from structsvm.modeling.rewriting import atoms_of

@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
-from structsvm.masters.base import NO_SLACK
-from structsvm.solvers.planes import Planes
+from structsvm.masters import NO_SLACK, Planes
 from structsvm.status import Quality
 from structsvm.support import Floats, read_only, shown
 

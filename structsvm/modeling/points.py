@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.constraints import Equality, Zero
 
-from structsvm.masters.cvxpy import violation
+from structsvm.masters import violation
 from structsvm.modeling.rewriting import Rewritten, Sizes, column
 from structsvm.solvers.certificate import KEPT_EXACTLY
 from structsvm.support import Floats, Ints

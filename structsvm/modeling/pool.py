@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.masters.base import Cut
-from structsvm.solvers.planes import Planes
+from structsvm.masters import Cut, Planes
 from structsvm.status import Quality
 from structsvm.support import Floats
 

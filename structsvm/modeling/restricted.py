@@ -9,8 +9,7 @@ import numpy as np
 from cvxpy.constraints import Equality, Inequality
 
 from structsvm.errors import MasterError
-from structsvm.masters.base import MasterSolution, WorkingSet
-from structsvm.masters.conic import power_of_two
+from structsvm.masters import MasterSolution, WorkingSet, power_of_two
 from structsvm.modeling.rewriting import Rewritten, Sizes, in_shape, replaced
 from structsvm.support import Floats, hook
 

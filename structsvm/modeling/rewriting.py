@@ -10,9 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import without_warnings
-from structsvm.masters.base import NO_SLACK, Cut
-from structsvm.masters.cvxpy import (
+from structsvm.masters import (
     LEAST_SHARE,
+    NO_SLACK,
+    Cut,
+    Planes,
     size_of,
     size_of_constraint,
     solve_by,
@@ -20,7 +22,6 @@ from structsvm.masters.cvxpy import (
 )
 from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.pool import Plane, Touch
-from structsvm.solvers.planes import Planes
 from structsvm.status import Quality
 from structsvm.support import Floats, Ints
 

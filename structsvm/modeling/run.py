@@ -13,7 +13,16 @@ import cvxpy as cp
 import numpy as np
 
 from structsvm.errors import without_warnings
-from structsvm.masters.base import NO_SLACK, Cut, Master, MasterSolution, Request, WorkingSet
+from structsvm.masters import (
+    NO_SLACK,
+    Cut,
+    Master,
+    MasterSolution,
+    Planes,
+    Request,
+    WorkingSet,
+    weakest,
+)
 from structsvm.modeling.by_clarabel import Box, Conic
 from structsvm.modeling.by_name import ByName
 from structsvm.modeling.by_newton import FastMaster, form_of
@@ -27,7 +36,6 @@ from structsvm.modeling.rewriting import Rewritten, StandIn
 from structsvm.modeling.witnesses import ROUNDING_OF_PLANES, Witnesses
 from structsvm.parallel.base import SerialSession
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate
-from structsvm.solvers.planes import Planes, weakest
 from structsvm.solvers.run import CutRun
 from structsvm.status import Quality, Solution, Status
 from structsvm.support import Floats, Ints

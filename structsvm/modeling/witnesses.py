@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.masters.base import NO_SLACK, WorkingSet
+from structsvm.masters import NO_SLACK, Planes, WorkingSet
 from structsvm.modeling.pool import SLIPS
 from structsvm.modeling.rewriting import StandIn
-from structsvm.solvers.planes import Planes
 from structsvm.support import Floats, Ints
 
 ROUNDING_OF_PLANES = 1e-12

@@ -4,9 +4,9 @@ from typing import Any
 
 from structsvm.data import IMAGES, Counts, Instance, asked_counts
 from structsvm.errors import SettingsError
-from structsvm.evaluation.evaluate import fitted_learner
+from structsvm.evaluation import fitted_learner
 from structsvm.learner import Learner
-from structsvm.learner.fitted import column_names, partition_of, words_of
+from structsvm.learner.fitted import column_names, partition_of
 from structsvm.learner.preparing import as_measured, encode
 from structsvm.partitions import EquivalenceMatrix
 from structsvm.partitions.in_metric import InMetric
@@ -39,7 +39,7 @@ def drawable(
     (instance,) = as_measured(learner, [X])
     traits = learner.problem_.traits
     other = ""
-    if words_of(learner.problem_, [instance]) is IMAGES:
+    if learner.problem_.traits.words.seen_in([instance]) is IMAGES:
         other = "images: plot_cut draws an image with its parts"
     elif in_order and not traits.contiguous:
         one = traits.words.whole

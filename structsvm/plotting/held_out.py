@@ -13,8 +13,8 @@ from structsvm.data import Instance, Words, asked_counts
 from structsvm.diagnosis.diagnose import diagnosis_of
 from structsvm.diagnosis.findings import Diagnosis, Examined
 from structsvm.errors import DataError, DataWarning, without_warnings
+from structsvm.evaluation import Evaluation
 from structsvm.evaluation.evaluate import evaluate
-from structsvm.evaluation.scores import Evaluation
 from structsvm.graphs.label_maps import is_picture, pixels_of
 from structsvm.graphs.readers import graphs_as_list
 from structsvm.learner import Learner

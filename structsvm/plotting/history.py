@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
-from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation import baseline_in_words
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style
 from structsvm.status import Solution, relative_gap

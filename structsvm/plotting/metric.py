@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structsvm.errors import SettingsError
-from structsvm.evaluation.stability import WeightStability
+from structsvm.evaluation import WeightStability
 from structsvm.learner import MetricLearner
 from structsvm.plotting import style, words
 from structsvm.support import Floats, Ints, refuse_below, require, shown

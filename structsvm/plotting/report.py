@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 
 from structsvm.diagnosis.findings import Diagnosis
-from structsvm.evaluation.contrast import MIN_UNITS
-from structsvm.evaluation.evaluate import fitted_learner
-from structsvm.evaluation.scores import SCORES, meanings_in_words, score_titles
-from structsvm.evaluation.sentences import baseline_in_words, baseline_title
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation import (
+    MIN_UNITS,
+    SCORES,
+    Verdict,
+    baseline_in_words,
+    baseline_title,
+    fitted_learner,
+    meanings_in_words,
+    score_titles,
+)
 from structsvm.learner import Learner
 from structsvm.plotting import words
 from structsvm.plotting.held_out import ShownOnPage

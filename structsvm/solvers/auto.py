@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from structsvm.errors import SettingsError, parameter
-from structsvm.masters.base import Master
+from structsvm.masters import Master
 from structsvm.solvers.base import Solver
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any
 
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError, parameter
-from structsvm.masters.base import Master
+from structsvm.masters import Master
 from structsvm.parallel import Backend, Serial, single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.regularizers import Quadratic

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import CertificateError
-from structsvm.masters.bounds import CERTIFIED, ROUNDING_OF_SUMS
-from structsvm.solvers.planes import Planes, weakest
+from structsvm.masters import CERTIFIED, ROUNDING_OF_SUMS, Planes, weakest
 from structsvm.status import History, HistoryEntry, Quality, Solution, Status, relative_gap
 from structsvm.support import Floats, refuse_below, refuse_unless
 

@@ -7,14 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.masters.base import Master, MasterSolution, Proximal, Request, WorkingSet
-from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.newton import NewtonMaster, master_from
+from structsvm.masters import (
+    CvxpyMaster,
+    Master,
+    MasterSolution,
+    NewtonMaster,
+    Planes,
+    Proximal,
+    Request,
+    WorkingSet,
+    master_from,
+)
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import Solver, require_convex
 from structsvm.solvers.certificate import Step, Stopping
-from structsvm.solvers.planes import PlaneCache, Planes
+from structsvm.solvers.planes import PlaneCache
 from structsvm.solvers.run import AnyRun, CutRun
 from structsvm.support import Bools, Floats, Ints, refuse_below, refuse_unless, refuse_unlisted
 

@@ -12,9 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleWarning, PluginError, warn
-from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
-from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.cvxpy import broken_by, solve_with, solved, worth_by_duals
+from structsvm.masters import (
+    Cut,
+    Master,
+    MasterSolution,
+    Planes,
+    Request,
+    WorkingSet,
+    broken_by,
+    lower_bound,
+    plane_bound,
+    solve_with,
+    solved,
+    worth_by_duals,
+)
 from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
 from structsvm.problem import RegularizedRisk
@@ -28,7 +39,7 @@ from structsvm.solvers.certificate import (
     of_relaxed,
 )
 from structsvm.solvers.checkpoint import SAME_LOSS, Checkpoint
-from structsvm.solvers.planes import Memory, PlaneCache, Planes
+from structsvm.solvers.planes import Memory, PlaneCache
 from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
 from structsvm.solvers.support import support_of
 from structsvm.status import Quality, Solution, Status

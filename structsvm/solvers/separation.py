@@ -12,9 +12,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from structsvm.errors import OracleError, PluginError, StructSVMError, nth
-from structsvm.masters.base import Labellings
+from structsvm.masters import Labellings, Planes, weakest
 from structsvm.problem import Problem, RegularizedRisk, Separation
-from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
 from structsvm.support import (
     Floats,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.masters.base import Cut
+from structsvm.masters import Cut
 from structsvm.problem import RegularizedRisk
 from structsvm.status import SupportLabelling
 

@@ -67,6 +67,7 @@ from structsvm.support.values import is_number as is_number
 from structsvm.support.values import is_whole as is_whole
 from structsvm.support.values import largest as largest
 from structsvm.support.values import largest_of_all as largest_of_all
+from structsvm.support.values import listed as listed
 from structsvm.support.values import meant as meant
 from structsvm.support.values import read_only as read_only
 from structsvm.support.values import refuse_bad_seed as refuse_bad_seed
@@ -75,6 +76,7 @@ from structsvm.support.values import refuse_unless as refuse_unless
 from structsvm.support.values import refuse_unlisted as refuse_unlisted
 from structsvm.support.values import shown as shown
 from structsvm.support.values import some_of as some_of
+from structsvm.support.values import spelled as spelled
 from structsvm.support.values import two_digits as two_digits
 from structsvm.support.version import __version__ as __version__
 from structsvm.support.whole_files import alone_on as alone_on

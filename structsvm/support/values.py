@@ -2,6 +2,7 @@
 
 import difflib
 import sys
+import unicodedata
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -161,6 +162,18 @@ def some_of(names: Sequence[Any], limit: int = 6, between: str = ", ") -> Text:
     """Some names, and how many there are where these are not all."""
     shown = join(names[:limit], between)
     return shown if len(names) <= limit else shown + f"{between}... ({len(names)} in all)"
+
+
+def listed(names: Sequence[str], limit: int = 12) -> str:
+    """Return names in quotes, as many as a message can hold."""
+    shown = ", ".join(map(repr, names[:limit])) or "nothing"
+    more = len(names) - limit
+    return f"{shown} and {more} more, the last {names[-1]!r}" if more > 0 else shown
+
+
+def spelled(name: str) -> str:
+    """Normalize a name: files of a Mac have ü as a u with two dots, tables as one letter."""
+    return unicodedata.normalize("NFC", name)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

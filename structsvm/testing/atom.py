@@ -10,10 +10,9 @@ import cvxpy as cp
 import numpy as np
 
 from structsvm.errors import PluginError
-from structsvm.masters.base import NO_SLACK
+from structsvm.masters import NO_SLACK, Planes
 from structsvm.modeling.atoms import OracleMax
 from structsvm.modeling.pool import SLIPS, Touch, tops
-from structsvm.solvers.planes import Planes
 from structsvm.support import Floats, refuse_below
 
 SIZES = (0.0, 1e-2, 1.0, 1.0, 1.0, 1e2)  # of the points, in turn, in units of the scale

@@ -8,8 +8,7 @@ import numpy as np
 
 from structsvm.data import Instance
 from structsvm.errors import LearningError, SettingsError
-from structsvm.masters.base import Cut, Master, Request, WorkingSet, acceptable
-from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters import Cut, CvxpyMaster, Master, Request, WorkingSet, acceptable
 from structsvm.oracles import all_segmentations
 from structsvm.partitions import EquivalenceMatrix, Examples
 from structsvm.problem import Outline, Regularized

@@ -18,6 +18,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, OracleError, PluginError
 from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
+from structsvm.masters.planes import Planes
 from structsvm.oracles import ClusteringOracle, SequentialOracle, SpectralOracle
 from structsvm.partitions import (
     UNCONSTRAINED,
@@ -29,7 +30,6 @@ from structsvm.partitions import (
 )
 from structsvm.partitions.objective import MetricObjective
 from structsvm.problem import RegularizedRisk
-from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import blocks_of, separate_share
 
 Z = np.repeat([[0.0], [4.0], [0.0]], 4, axis=0)
