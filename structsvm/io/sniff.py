@@ -34,6 +34,8 @@ CALLED = {"\t": "tabs", BLANKS_BETWEEN: "spaces"}
 ROWS_LOOKED_AT = 50  # of a file, that tell how it is written
 BYTES_OF_HEAD = 2**13  # bytes of a file that tell whether it is a table
 SEVERAL_LINES = 10  # lines that these have to hold
+LINES_OF_WEKA = 10_000  # among which the data of Weka's .arff files begin
+QUOTES = "'\""
 BYTES_AT_ONCE = 2**20
 OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
@@ -45,6 +47,8 @@ COMMENT = ("#", '"#', "%")  # how lines begin that are none of the table
 BETWEEN_BLANKS = re.compile(r'"[^"]*"|\S+')
 OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
 """The first line of a text that tells Excel what separates its columns."""
+OF_WEKA = re.compile(r"""@attribute\s+('[^']*'|"[^"]*"|[^\s{]+)""", re.IGNORECASE)
+"""How a line above the data of Weka's .arff begins, which names a column."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,7 @@ def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
     if OF_EXCEL.fullmatch(lines[0]):
         lines[0] = ""
+    _name_as_weka(lines)
     _blank_comments_above(lines, options)
     lines = _without_closing_marks(lines)
     separator = separator_in("\n".join(lines), options)
@@ -180,6 +185,15 @@ def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
         if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
             lines[k] = ""
     return lines, separator, layout
+
+
+def _name_as_weka(lines: list[str]) -> None:
+    """Put the names that are declared above the data of an .arff file where the data begin."""
+    head = (line.strip().lower() for line in lines[:LINES_OF_WEKA])
+    data = next((k for k, line in enumerate(head) if line == "@data"), 0)
+    if names := [found[1] for line in lines[:data] if (found := OF_WEKA.match(line.strip()))]:
+        lines[:data] = [""] * data
+        lines[data] = ",".join(f'"{name.strip(QUOTES)}"' for name in names)
 
 
 def _blank_comments_above(lines: list[str], options: FileOptions) -> None:

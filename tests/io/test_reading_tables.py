@@ -413,3 +413,12 @@ def test_a_clock_that_is_put_back_is_told(tmp_path, minutes):
     path = put(tmp_path, "time,x,label\n" + "".join(rows))
     with pytest.warns(DataWarning, match="the clock is put back in autumn"):
         read_recording(path, time_column="time")
+
+
+def test_columns_of_weka_have_the_names_that_are_declared_above_the_data(tmp_path):
+    head = "% two gaits\n@RELATION gait\n\n@attribute speed REAL\n@attribute 'left, knee' numeric\n"
+    rest = "@attribute class {walk,run}\n@DATA\n1,2,walk\n3,4,run\n"
+    recording = read_recording(put(tmp_path, head + rest, "a.arff"), label_column="class")
+    assert recording.features == ("speed", "left, knee")
+    assert recording.X.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert recording.y.tolist() == ["walk", "run"]
