@@ -14,10 +14,18 @@ from typing import Any
 import numpy as np
 
 from structsvm.data import TimeAxis
-from structsvm.errors import DataError, SettingsError, about, parameter, printable, said_by
+from structsvm.errors import (
+    DataError,
+    SettingsError,
+    about,
+    parameter,
+    printable,
+    said_by,
+    wording,
+)
 from structsvm.io.changes import JOIN
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as
-from structsvm.io.folders import Paths, are_stretches, checked_path, find_recordings, shared
+from structsvm.io.folders import Paths, checked_path, find_recordings, holds_stretches, shared
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.npz import read_npz
 from structsvm.io.recording import USUAL_OPTIONS, FileOptions, Origin, Recording, n_alike
@@ -122,7 +130,8 @@ def _ways_to_labels(path: Path, files: Mapping[Path, str], options: FileOptions)
     if not (options.need_labels and options.in_order and has_none):
         return ""
     if where := _labels_beside(path.absolute(), [file.absolute() for file in files]):
-        return ", or " + parameter("labels", where) + ", labels of stretches of time"
+        ways = wording(f"with_labels(recordings, {where!r})", of_files=parameter("labels", where))
+        return ", or " + ways + ", labels of stretches of time"
     folders = Counter(file.parent.name for file in files)
     above = set(chain.from_iterable(file.parent.parents for file in files))
     is_apart = above.isdisjoint(file.parent for file in files)
@@ -142,11 +151,11 @@ def _labels_beside(path: Path, files: Sequence[Path]) -> str:
             continue
         for entry in entries:
             table = entry if entry.is_file() else next(iter(sorted(entry.glob("*.*"))), entry)
-            if table in files or not are_stretches(first_rows(table)):
+            if table in files or not holds_stretches(table):
                 continue
             folders = {*chain.from_iterable(file.parents for file in files)}
             for name in (table.name, "*" + escape(table.name[n_alike(table.stem, path.stem) :])):
-                if entry == table and sum(any(above.glob(name)) for above in folders) > 1:
+                if entry == table and len({*chain(*(above.glob(name) for above in folders))}) > 1:
                     return name
             return str(entry)
     return ""

@@ -14,6 +14,7 @@ from structsvm.graphs.label_maps import IMAGE_KINDS as PICTURES
 from structsvm.io.convert import OTHERS, advice_on, line_for
 from structsvm.io.intervals import is_of_each_folder, label_files
 from structsvm.io.label_file import columns_in
+from structsvm.io.label_files import is_of_a_tool
 from structsvm.io.media import MEDIA
 from structsvm.io.sniff import (
     EXCEL,
@@ -163,10 +164,15 @@ def _tables_beside(files: Sequence[Path]) -> set[Path]:
             alike.setdefault(first_line(path), []).append(path)
     tables: set[Path] = set()
     for some in alike.values():
-        table = first_rows(some[0])
-        if are_stretches(table) or (len(some) == 1 and _lists(table, files)):
+        is_list = len(some) == 1 and _lists(first_rows(some[0]), files)
+        if is_list or holds_stretches(some[0]):
             tables.update(some)
     return tables
+
+
+def holds_stretches(path: Path) -> bool:
+    """Whether a file holds labels: a document of a labelling tool, or a table of stretches."""
+    return are_stretches(first_rows(path)) or is_of_a_tool(path)
 
 
 def are_stretches(table: Sequence[Sequence[str]]) -> bool:
@@ -176,11 +182,17 @@ def are_stretches(table: Sequence[Sequence[str]]) -> bool:
     columns_used = {*columns.values()}
     is_of_time = {"start", "end"} <= columns.keys() or (len(header) == 1 and "change" in columns)
     measured = [
-        any(map(is_number_text, cells))
+        any(map(is_number_text, cells)) and not _count(cells)
         for name, cells in zip(header, zip(*rows, strict=False), strict=False)
         if name not in columns_used
     ]
     return (is_of_time and not any(measured)) or _follow_each_other(table)
+
+
+def _count(cells: Sequence[str]) -> bool:
+    """Whether they are the numbers of rows, from whichever on."""
+    first = int(cells[0]) if cells[0].isdecimal() else 0
+    return [*map(str, range(first, first + len(cells)))] == [*cells]
 
 
 def _follow_each_other(rows: Sequence[Sequence[str]]) -> bool:

@@ -305,7 +305,8 @@ def _marks_of_folders(
         with about(file):
             parts = _by_time(whole[0], some) if len(read) == 1 and whole[0] else {}
         for recording in some:
-            own = [read[name] for name in _names(recording) if name in read]
+            called = [*_names(recording), *(n for n in read if _is_of_both(n, file, recording))]
+            own = [read[name] for name in called if name in read]
             rows, sought = own[0] if own else (parts.get(recording.name, []), whole[1])
             if rows:
                 marks.append(Marks.of(recording, file, rows, sought))
@@ -317,6 +318,11 @@ def _marks_of_folders(
         names = listed([one.name for one in without], 5)
         warn(f"{path}: nothing about {names}: left out, because they have no labels")
     return marks
+
+
+def _is_of_both(name: str, file: Path, recording: Recording) -> bool:
+    """Whether the names of a file of labels and of a recording begin like this, as exports do."""
+    return bool(name) and all(one.startswith(name) for one in (file.stem, _names(recording)[-1]))
 
 
 def file_beside(recording: str | Path, name: str) -> Path | None:

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from os import PathLike
@@ -100,6 +101,7 @@ IN_SECONDS = (".boris", ".eaf", ".rttm", ".textgrid", *SUBTITLES)
 """Kinds whose times are seconds, whatever they are labels of."""
 LABEL_KINDS = (*LABEL_TABLES, *TRACKS, ".json", ".boris", ".eaf", ".textgrid", *SUBTITLES)
 """Kinds of files of labels."""
+LARGEST_DOCUMENT = 2**24  # bytes of what is looked into to tell whether it holds labels
 STRETCHES = ("timeserieslabels", "labels")
 """The types of labels of time series and of sound in Label Studio."""
 UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
@@ -372,9 +374,10 @@ def _of_lines_of_samples(file: LabelFile) -> Iterator[Interval]:
         yield Interval(t, t + 1, text.strip(), None, {}, line, "samples", among=among)
 
 
-FORMATS: tuple[
+Formats = tuple[
     tuple[str, Callable[[LabelFile], bool], Callable[[LabelFile], Iterator[Interval]]], ...
-] = (
+]
+DOCUMENTS: Formats = (
     ("stretches in JSON", _holds_stretches, stretches_in),
     ("tasks of Label Studio", lambda file: file.kind == ".json", _of_label_studio),
     ("project of BORIS", lambda file: file.kind == ".boris", _of_boris),
@@ -383,8 +386,22 @@ FORMATS: tuple[
     ("subtitles", lambda file: file.kind in SUBTITLES, _of_subtitles),
     ("speakers", lambda file: file.kind == ".rttm", _of_speakers),
     ("text of ELAN", is_plain_elan, read_plain_elan),
+)
+FORMATS: Formats = (
+    *DOCUMENTS,
     ("a label for each sample", _are_lines_of_samples, _of_lines_of_samples),
     ("lines without a header", lambda file: file.separator[1] > 0, read_lines),
     ("table", lambda _: True, read_table),
 )
 """Name, test and reader of each format; the first that a file is of is read."""
+
+
+def is_of_a_tool(path: Path) -> bool:
+    """Whether a labelling tool has written this, labels in a form that is no plain table."""
+    if path.suffix.lower() not in LABEL_KINDS or path.stat().st_size > LARGEST_DOCUMENT:
+        return False
+    file = LabelFile(path)
+    with suppress(Exception):  # a foreign document can miss anything
+        read = next((read for _, is_of, read in DOCUMENTS if is_of(file)), None)
+        return read is not None and any(row.start is not None for row in read(file))
+    return False

@@ -12,6 +12,8 @@ import pytest
 from cases import cases
 from media_files import tone, write_media
 
+from structsvm.errors import DataError
+from structsvm.io import read_recordings, with_labels
 from structsvm.io.files import MOST_BESIDE
 from structsvm.io.folders import find_recordings
 
@@ -266,6 +268,36 @@ class TestTablesBeside:
         _, err = done(line, "--labels", named.strip("'"))
         assert "participants.tsv" in err.partition("skipped: ")[2]
         assert "nothing about" not in err
+
+    def test_documents_of_labelling_tools_are_offered_and_found(self, refused, tmp_path):
+        """TextGrids beside tables were skipped, and a missing column was all that was said."""
+        head = 'File type = "ooTextFile"\nObject class = "TextGrid"\n0 9 <exists> 1\n'
+        for k in range(4):
+            put(tmp_path / f"s{k}.csv", pd.DataFrame({"time": np.arange(9.0), "f0": range(9)}))
+            tier = '"IntervalTier" "phase" 0 9 2\n0 4 "on"\n4 9 "off"\n'
+            (tmp_path / f"s{k}.TextGrid").write_text(head + tier)
+        said = refused(f"fit change-point {tmp_path} -o {tmp_path}/o --time-column time")
+        assert "--labels '*.TextGrid', labels of stretches of time" in said
+        with pytest.raises(DataError, match=r"with_labels\(recordings, '\*.TextGrid'\)"):
+            read_recordings(tmp_path, time_column="time")
+
+    def test_an_export_about_one_observation_is_of_the_recording_called_so(self, tmp_path):
+        for k in range(2):
+            frame = pd.DataFrame({"time": np.arange(9.0), "x": range(9)})
+            put(tmp_path / f"obs{k}_tracking.csv", frame)
+            rows = [("a", 0, "START"), ("a", 4, "STOP"), ("b", 4, "START"), ("b", 9, "STOP")]
+            events = pd.DataFrame(rows, columns=["Behavior", "Time", "Status"])
+            put(tmp_path / f"obs{k}_events.csv", events.assign(**{"Observation id": f"obs{k}"}))
+        files = sorted(tmp_path.glob("*_tracking.csv"))
+        recordings = read_recordings(files, time_column="time", need_labels=False)
+        for one in with_labels(recordings, "*_events.csv"):
+            assert one.y.tolist() == ["a"] * 4 + ["b"] * 5
+
+    def test_a_table_of_stretches_may_number_its_rows(self, tmp_path):
+        epochs = {"id": [0, 1], "start_time": [0, 4], "stop_time": [4, 9], "label": ["a", "b"]}
+        put(tmp_path / "epochs.csv", pd.DataFrame(epochs))
+        put(tmp_path / "walk.csv", pd.DataFrame({"x": range(9), "label": [0] * 4 + [1] * 5}))
+        assert [one.name for one in read_recordings(tmp_path)] == ["walk"]
 
     @cases("who,age\na,3\nb,4\n", "file,rate\na.csv,50\nb.csv,50\n", "n,name\n1,b\n2,a\n")
     def test_lists_of_files_are_no_recordings(self, tmp_path, content):
