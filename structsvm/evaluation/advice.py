@@ -22,7 +22,9 @@ class Ranking:
     """The mean loss by name: of "learned", of baselines, and of what is blind to the instances."""
     accuracies: Mapping[str, float] = field(default_factory=dict)
     """The share of the items that are named right, of methods that name them, where names are the
-    question; empty elsewhere."""
+    question; empty elsewhere, and where none names more than the most frequent name is right."""
+    are_named_by_chance: bool = False
+    """Whether names are the question, and none names more than that."""
     like_blind: frozenset[str] = frozenset()
     """Methods that lose the same on every instance as something that is blind to them."""
     cross_validated: bool = False
@@ -48,9 +50,13 @@ class Ranking:
             if values.max() > EQUAL_LOSSES  # what is right everywhere equals the truth
             and any(np.abs(values - other).max() <= EQUAL_LOSSES for other in blind)
         ]
+        named = {name: share for name, share in accuracies.items() if share is not None}
+        frequent = max((named.pop(name) for name in BLIND & named.keys()), default=0.0)
+        is_known = any(share > frequent for share in named.values())
         return cls(
             {name: float(np.average(values, weights=weights)) for name, values in tried.items()},
-            {name: share for name, share in accuracies.items() if share is not None},
+            named if is_known else {},
+            bool(named) and not is_known,
             frozenset(alike),
             cross_validated,
             preferred if preferred in tried else LEARNED,
@@ -111,6 +117,8 @@ class Ranking:
             notes.append("use-else")
         if self.accuracies and not is_named:
             notes.append("use-for-names")
+        if self.are_named_by_chance:
+            notes.append("names-by-chance")
         if not self.beats_blind and self.losses[first] > EQUAL_LOSSES:
             notes.append("blind-less")
         about = {

@@ -73,6 +73,8 @@ NOTES = {
     "the {measure} {loss}; {best} names {more}, more by what may be chance.",
     "use-for-names": "For names use {best}: it names the most {words.item}s right{where}, {more}, "
     "and has the {measure} {lost}.",
+    "names-by-chance": "No method names more {words.item}s right than the most frequent name "
+    "alone.",
     "use-else": "The least {measure} is that of {other}, {least}.",
     "blind-less": "No method has a smaller {measure} than {blind}, {less}: look for the cause with "
     "diagnose.",

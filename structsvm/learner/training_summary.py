@@ -72,17 +72,13 @@ class TrainingSummary:
         different = sorted(set(digests))
         many_alike = len(different) < (1 - MANY) * len(digests)
         clusters = data.given if is_table and data.complete.all() else []
-        states: Counter[Any] = Counter()
-        if named:  # an item may have none
-            for names in read_names(data.item_labels, sizes, traits.words.whole) or []:
-                states.update(name for name in names.tolist() if name is not None)
         return cls(
             n_samples=tuple(sizes),
             n_clusters=tuple(known.n_changes + 1 for known in labels),
             fingerprints=tuple(spread("", _digest, arrays, None)),
             clusters=tuple(sorted(set(chain.from_iterable(names_of_labels(y) for y in clusters)))),
             stretches=stretches,
-            commonest=max(states, key=states.__getitem__, default=None),
+            commonest=commonest_name(data) if named else None,
             rows=() if many_alike else tuple(different[:KEPT]),
             names=tuple(data.called or ()),
             constant=tuple(
@@ -130,6 +126,15 @@ class TrainingSummary:
             f"{len(new)} {'is' if len(new) == 1 else 'are'} new: {some_of(new)}. For new clusters, "
             "choose and evaluate with " + parameter("split", "clusters")
         )
+
+
+def commonest_name(data: TrainingSet) -> Any:
+    """The name that most items have; None where none has one."""
+    sizes = [instance.n_samples for instance in data.instances]
+    states: Counter[Any] = Counter()
+    for names in read_names(data.item_labels, sizes, data.problem.traits.words.whole) or []:
+        states.update(name for name in names.tolist() if name is not None)
+    return max(states, key=states.__getitem__, default=None)
 
 
 def _stretches(labels: Sequence[Known]) -> Iterator[tuple[int, ...]]:

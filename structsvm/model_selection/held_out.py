@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.baselines.blind import blind_methods
+from structsvm.baselines.blind import OnePart, blind_methods
 from structsvm.errors import LearningError
 from structsvm.evaluation import (
     EQUAL_LOSSES,
@@ -23,6 +23,7 @@ from structsvm.evaluation import (
 from structsvm.graphs.labelled_nodes import limit_of
 from structsvm.learner import Method
 from structsvm.learner.fitting import Settings
+from structsvm.learner.training_summary import commonest_name
 from structsvm.model_selection.attempts import try_method
 from structsvm.model_selection.folds import FEWEST_INNER, Fold, Trial, in_folds
 from structsvm.model_selection.trials import Clock, SavedTrials, tasks_of, trials_of
@@ -43,6 +44,8 @@ class HeldOut:
     """Losses that candidates are chosen by, (N, n_candidates)."""
     accuracy: Floats
     """The share of items that are named right, (N, n_candidates); NaN where none is named."""
+    frequent: Floats
+    """The share of items that have the most frequent name of others, (N,); NaN where none has."""
     blind: Mapping[str, Floats]
     """Losses of what is blind to the instances, (N,) each: nothing pays that is not better."""
     untried: Mapping[Method, float]
@@ -72,6 +75,7 @@ class HeldOut:
         traits = split.held_out.problem.traits
         both = np.empty((N, len(tried), 2))
         accuracy = np.empty((N, len(tried)))
+        frequent = np.full(N, np.nan)
         judged = int(traits.given_k)
         blind = blind_methods(traits.contiguous)
         of_blind = {method.name: np.empty(N) for method in blind}
@@ -83,8 +87,13 @@ class HeldOut:
             for method in blind:
                 (trial,) = try_method(method, fold)
                 of_blind[method.name][test] = trial.losses[:, judged]
+            if not np.isnan(accuracy[test]).all():
+                named = Method("most-frequent", OnePart(commonest_name(fold.train)))
+                frequent[test] = try_method(named, fold)[0].accuracy
         criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
-        return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried)
+        return cls(
+            split, tried, both[..., judged], criterion, accuracy, frequent, of_blind, untried
+        )
 
     def _chosen(self, which: Ints) -> int:
         """The candidate to take, by some recordings."""
@@ -100,10 +109,18 @@ class HeldOut:
 
     @cached_property
     def _names_are_asked(self) -> bool:
-        """Whether the default names states, so that those which name none are no answer."""
+        """Whether the default names states, so that those which name none are no answer.
+
+        Not so where nothing names more of them right than their most frequent name.
+        """
         usable = np.flatnonzero(~np.isnan(self.criterion).any(axis=0))
         in_order = self.split.held_out.problem.traits.contiguous
-        return bool(in_order and (~np.isnan(self.accuracy[:, usable[:1]])).any())
+        if not in_order or np.isnan(self.accuracy[:, usable[:1]]).all():
+            return False
+        has_names = ~np.isnan(self.accuracy).all(axis=1)
+        named = np.column_stack([self.frequent, self.accuracy[:, usable]])[has_names]
+        shares = np.nan_to_num(_means(named, self.split.held_out.weights[has_names]))
+        return bool(shares.max() > shares[0])
 
     @cached_property
     def _decisive(self) -> Floats:
@@ -215,6 +232,7 @@ class HeldOut:
     ) -> dict[str, float | None]:
         """The share of items that each method names right; None for what does not name all."""
         columns = {LEARNED: of_learned} | {c.name: self.accuracy[:, j] for j, c in others}
+        columns["most-frequent"] = self.frequent
         has_names = ~np.isnan(self.accuracy).all(axis=1)
         weights = self.split.held_out.weights[has_names]
         shares = {name: _means(one[has_names, None], weights)[0] for name, one in columns.items()}

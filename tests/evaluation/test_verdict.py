@@ -108,6 +108,15 @@ def test_no_method_is_advised_that_equals_what_is_blind(losses, accuracies):
         assert judged(losses, units, accuracies=accuracies, grouped=True).use is None
 
 
+def test_names_that_are_no_better_than_the_most_frequent_one_do_not_decide():
+    losses = {FRAMES: 1.1 + NOISE, "rca": 0.2 + NOISE, "most-frequent": 2.0 + NOISE}
+    said = judged(losses, accuracies={FRAMES: 0.4, "rca": 0.3, "most-frequent": 0.4}).advice
+    assert "Use RCA: of all methods it has the least loss" in said
+    assert "No method names more samples right than the most frequent name alone." in said
+    said = judged(losses, accuracies={FRAMES: 0.5, "rca": 0.3, "most-frequent": 0.4}).advice
+    assert "it names the most samples right, 50%" in said
+
+
 def test_too_few_to_tell_still_say_what_is_best_so_far():
     """A rival that ignores the recordings is told, though nothing is decided."""
     few = {

@@ -196,6 +196,20 @@ def test_names_are_compared_where_labels_have_them(data):
     assert "samples right" not in str(nameless.verdict_)
 
 
+def test_names_that_nothing_tells_apart_do_not_decide(data):
+    """Names that follow each other from one of two at random: the changes alone can be found."""
+    segment = np.cumsum(np.append(False, NAMES[1:] != NAMES[:-1]))
+    ys = [np.array(["x", "y"])[(segment + first) % 2] for first in (0, 1, 1, 0, 1, 0)]
+    found = search("diagonal", FRAMES, cv=3).fit(data[0], ys)
+    results = found.cv_results_
+    named = dict(zip(results["candidate"], results["mean_accuracy"], strict=True))
+    assert named["frames"] < 0.5
+    assert found.best_candidate_ != "frames"
+    said = str(found.verdict_)
+    assert "No method names more samples right than the most frequent name alone" in said
+    assert "samples right in cross-validation" not in said
+
+
 def test_baselines_of_the_choice_are_learners_and_name_states_as_they_know_them(data):
     Xs = [X[:, :2] for X in data[0]]
     ys = data[1]
@@ -225,7 +239,8 @@ def held_out(losses, accuracy, blind, first=None, problem=None):
     methods = [Method(name, EqualSegments(), is_first=name == first) for name in "abc"]
     data = SimpleNamespace(weights=np.ones(12), problem=problem or ChangePoint())
     split = SimpleNamespace(held_out=data, units=np.arange(12), draws_among=lambda which: 1)
-    return HeldOut(split, {method: [] for method in methods}, losses, losses, accuracy, blind, {})
+    tried = {method: [] for method in methods}
+    return HeldOut(split, tried, losses, losses, accuracy, np.full(12, 0.2), blind, {})
 
 
 @pytest.mark.parametrize(
