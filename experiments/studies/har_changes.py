@@ -2,7 +2,7 @@
 
 OLDA, which is computed, and a diagonal metric that is learned with ``lam=1``, both on lags; on lags
 and moving statistics; and on these with what boosting and logistic regression say of boundaries,
-as the candidates boundaries-olda and boundaries-diagonal of model selection see them. Each third of
+as the candidates boundaries-olda and boundaries-mean of model selection see them. Each third of
 the fifteen people of har_spsw.py is segmented after learning from the ten others; and s11-s15 after
 learning from draws of five recordings of s01-s10. Losses have K unknown / K known; the boundary
 classifier chooses how peaks are picked. What learns from labels is cross-fitted by person.
