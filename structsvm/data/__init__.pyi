@@ -12,6 +12,7 @@ from structsvm.data.clock import clock_in as clock_in
 from structsvm.data.clock import length_in as length_in
 from structsvm.data.columns import constant_features as constant_features
 from structsvm.data.columns import is_constant as is_constant
+from structsvm.data.columns import tells_which as tells_which
 from structsvm.data.columns import values_of_columns as values_of_columns
 from structsvm.data.columns import warn_about_columns as warn_about_columns
 from structsvm.data.columns import warn_about_constant_features as warn_about_constant_features

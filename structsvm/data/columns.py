@@ -143,9 +143,14 @@ def _is_doubtful(name: str, column: Floats) -> bool:
     steps = np.diff(column)  # a step that is switched on once does not rise in most rows
     if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
         return True
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    is_odd_name = not IDENTIFIERS.isdisjoint(words) or bool(PREDICTED_COLUMN.fullmatch(name))
+    is_odd_name = tells_which(name) or bool(PREDICTED_COLUMN.fullmatch(name))
     return is_odd_name and bool((column == np.round(column)).all())
+
+
+def tells_which(name: str) -> bool:
+    """Whether the name of a column tells whose or which a row is."""
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    return not IDENTIFIERS.isdisjoint(words)
 
 
 def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from itertools import chain, product, takewhile
 from os import PathLike
 from pathlib import Path
 
+from structsvm.data import tells_which
 from structsvm.errors import DataError, printable
 from structsvm.graphs.label_maps import IMAGE_KINDS as PICTURES
 from structsvm.io.convert import OTHERS, advice_on, line_for
@@ -182,15 +183,17 @@ def are_stretches(table: Sequence[Sequence[str]]) -> bool:
     columns_used = {*columns.values()}
     is_of_time = {"start", "end"} <= columns.keys() or (len(header) == 1 and "change" in columns)
     measured = [
-        any(map(is_number_text, cells)) and not _count(cells)
+        any(map(is_number_text, cells)) and not _number_rows(name, cells)
         for name, cells in zip(header, zip(*rows, strict=False), strict=False)
         if name not in columns_used
     ]
     return (is_of_time and not any(measured)) or _follow_each_other(table)
 
 
-def _count(cells: Sequence[str]) -> bool:
-    """Whether they are the numbers of rows, from whichever on."""
+def _number_rows(name: str, cells: Sequence[str]) -> bool:
+    """Whether a column has the numbers of the rows, from whichever on, and a name for them."""
+    if name and not tells_which(name):
+        return False
     first = int(cells[0]) if cells[0].isdecimal() else 0
     return [*map(str, range(first, first + len(cells)))] == [*cells]
 
