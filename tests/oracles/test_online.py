@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from structsvm.errors import OracleError
-from structsvm.oracles import SequentialOracle, StateScore, best_states
+from structsvm.oracles import SequentialOracle, StateScore, best_states, sequential
 from structsvm.oracles._segments import online
 from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.states import ANYWHERE, NOWHERE, search_states
@@ -160,6 +160,13 @@ def test_beside_a_jump_the_oracle_finds_what_a_stream_finds(seed):
         parts = np.split(Z, y.breakpoints[:-1])
         cost = sum(((part - part.mean(axis=0)) ** 2).sum() + price for part in parts)
         assert np.isclose(cost, dearest(Z, price), rtol=1e-9)
+
+
+def test_of_many_ordinary_samples_rounding_asks_for_no_other_search(monkeypatch):
+    monkeypatch.setattr(sequential, "_as_samples_come", None)
+    rng = np.random.default_rng(0)
+    Z = np.repeat(rng.normal(0, 3, (5000, 3)), 200, axis=0) + rng.normal(size=(1_000_000, 3))
+    assert SequentialOracle().ask(TraceObjective(Z, shift=-5.0)).y.n_clusters >= 5000
 
 
 def test_a_long_quiet_stream_takes_no_more_memory():
