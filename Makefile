@@ -92,7 +92,7 @@ lowest: $(LOWEST)/.installed  ## run the tests of learner, views and masters wit
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba \
 	    $(LOWEST)/bin/python -W ignore::DeprecationWarning -m pytest $(PARALLEL) -W ignore::DeprecationWarning \
 	    -k 'not PIQP and not fails_late' $(wildcard tests/modeling/test_modeling*.py) \
-	    tests/test_every_problem_every_view.py tests/test_regularizers.py tests/masters \
+	    tests/test_every_problem_every_view.py tests/problem tests/masters \
 	    $(addprefix tests/,learner/test_learner.py learner/test_persistence.py plotting/test_plotting.py \
 	    evaluation/test_evaluation.py)
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from _harness import Goal, printed_by, report
 from solvers import LAM, make_risk
 
-from structsvm.regularizers import SquaredNorm, Trace
+from structsvm.problem import SquaredNorm, Trace
 from structsvm.solvers import CuttingPlane, Stopping
 
 LIMIT = 600.0

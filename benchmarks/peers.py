@@ -38,11 +38,17 @@ from numpy.typing import NDArray
 from solvers import make_risk
 
 from structsvm import Solution
-from structsvm.problem import Problem, RegularizedRisk, Separation
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import (
+    Free,
+    Nonnegative,
+    Problem,
+    Quality,
+    RegularizedRisk,
+    Separation,
+    SquaredNorm,
+    WeightSpace,
+)
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.status import Quality
-from structsvm.weights import Free, Nonnegative, WeightSpace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -18,8 +18,7 @@ from structsvm import ChangePoint, Solution
 from structsvm.datasets import relevant_changes
 from structsvm.parallel import Auto, Backend, Dask, Processes, Serial, Threads
 from structsvm.partitions import Examples, Instance
-from structsvm.problem import RegularizedRisk
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import RegularizedRisk, SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
 
 SHAPES = ((10, 400, 30), (100, 600, 30), (60, 1500, 100))

@@ -26,8 +26,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.masters.base import Request, WorkingSet
 from structsvm.masters.bounds import lower_bound
 from structsvm.partitions import Examples, Instance
-from structsvm.problem import RegularizedRisk
-from structsvm.regularizers import Regularizer, SquaredNorm
+from structsvm.problem import RegularizedRisk, Regularizer, SquaredNorm
 from structsvm.solvers import CuttingPlane, CvxpyMaster, NewtonMaster, Solver, Stopping
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.run import Run

@@ -26,7 +26,7 @@ from structsvm.partitions import (
     Oracle,
     TraceObjective,
 )
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Bools, Ints, asked, read_only, refuse_below, refuse_unless, shown
 
 Rule = Callable[[Any, Any, int], Any]

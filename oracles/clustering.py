@@ -25,7 +25,7 @@ from structsvm.partitions import (
     Oracle,
     TraceObjective,
 )
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Ints, refuse_below
 
 WARD_BESIDE_KMEANS = 2_000

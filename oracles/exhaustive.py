@@ -14,7 +14,7 @@ from structsvm.partitions import (
     Oracle,
     TraceObjective,
 )
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Floats, is_whole
 
 Labels = NDArray[np.int8]

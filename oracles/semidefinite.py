@@ -24,7 +24,7 @@ from structsvm.oracles._starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Floats
 
 TIGHT = 1e-7

@@ -27,7 +27,7 @@ from structsvm.partitions import (
     Oracle,
     TraceObjective,
 )
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Floats, Ints, Stack, is_whole, overrides, read_only
 
 ONE_CALL = 2e9

@@ -26,7 +26,7 @@ from structsvm.partitions import (
     Oracle,
     TraceObjective,
 )
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Floats
 
 LARGEST_FACTOR = 2**27  # numbers in the largest relaxed factor (T, K) that is ever formed: 1 GB

@@ -26,11 +26,10 @@ from structsvm.partitions import (
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.training_instance import Scoring
 from structsvm.partitions.traits import refuse_kappa
-from structsvm.problem import Separation
-from structsvm.status import Quality
+from structsvm.problem import Quality, Separation
 from structsvm.support import Floats, refuse_bad_seed, refuse_below, refuse_unlisted
 
-ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
+ORACLE_NAMES = ("auto", "relaxed", "rounded", "semidefinite")
 FEW_CLUSTERS = 3
 """Clusters up to which "auto" relaxes; from 4 on the relaxation is too loose to learn from."""
 LEARNING_SWEEPS = 20  # most sweeps of Hartigan moves from each start while learning
@@ -82,7 +81,7 @@ class Clustering(PartitionProblem):
 
     def __post_init__(self) -> None:
         refuse_unlisted("cluster_count", self.cluster_count, ("known", "unknown"))
-        refuse_unlisted("oracle", self.oracle, ORACLES)
+        refuse_unlisted("oracle", self.oracle, ORACLE_NAMES)
         refuse_unlisted("penalty", self.penalty, ("learned", "fixed"))
         refuse_kappa(self.kappa)
         refuse_below(1, "n_init", self.n_init)

@@ -7,11 +7,18 @@ import numpy as np
 
 from structsvm.oracles.cut_hinge import CutHinge, Point
 from structsvm.oracles.normalized_cut import Embedding
-from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
-from structsvm.regularizers import Regularizer
-from structsvm.status import Quality
+from structsvm.problem import (
+    CompositeRisk,
+    Nonnegative,
+    Problem,
+    Quality,
+    RegularizedRisk,
+    Regularizer,
+    Separation,
+    WeightSpace,
+    metric_factor,
+)
 from structsvm.support import Floats
-from structsvm.weights import Nonnegative, WeightSpace, metric_factor
 
 
 @dataclass(frozen=True, eq=False)

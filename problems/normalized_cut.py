@@ -40,10 +40,9 @@ from structsvm.partitions.comparison import disagreement
 from structsvm.partitions.metric import Calibration
 from structsvm.partitions.objective import Constraints, Objective, metric_space
 from structsvm.partitions.traits import refuse_kappa
+from structsvm.problem import Regularizer, SquaredNorm, WeightSpace
 from structsvm.problems.cut_risk import CutRisk
-from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.support import Floats, refuse_bad_seed, refuse_unlisted, stage
-from structsvm.weights import WeightSpace
 
 INVISIBLE, COLLAPSE = 0.05, 0.5
 """Kappas of the plain objective below which the loss is invisible, and from which on the zero

@@ -11,10 +11,8 @@ from structsvm.oracles import StateScore, best_states
 from structsvm.oracles.state_score import checked_states, segments_of
 from structsvm.partitions import EquivalenceMatrix, partition_loss
 from structsvm.partitions.equivalence import runs_of
-from structsvm.problem import Problem, Separation
-from structsvm.status import Quality
+from structsvm.problem import Free, Nonnegative, Problem, Product, Quality, Separation
 from structsvm.support import Bools, Floats, Ints, refuse_unless, shown
-from structsvm.weights import Free, Nonnegative, Product
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = lazy(
     __file__,
     rooms=(
         *("datasets", "errors", "features", "graphs", "interop", "io", "learner", "oracles"),
-        *("modeling", "partitions", "plotting", "problems", "regularizers", "report", "baselines"),
+        *("modeling", "partitions", "plotting", "problem", "problems", "baselines"),
         *("parallel", "solvers", "testing"),
     ),
 )

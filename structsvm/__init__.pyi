@@ -18,9 +18,9 @@ from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
 from structsvm.partial_labels import PartialLabels as PartialLabels
 from structsvm.partitions.constraint import Region as Region
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
+from structsvm.problem.status import Solution as Solution
+from structsvm.problem.status import Status as Status
 from structsvm.problems.change_point import ChangePoint as ChangePoint
 from structsvm.problems.clustering import Clustering as Clustering
 from structsvm.problems.normalized_cut import NormalizedCut as NormalizedCut
-from structsvm.status import Solution as Solution
-from structsvm.status import Status as Status
 from structsvm.support.version import __version__ as __version__

@@ -299,11 +299,11 @@ def _codes(labels: ArrayLike, name: str) -> Ints:
     return codes
 
 
-def region_from(given: Any) -> Region:
-    region = given if isinstance(given, Region) else None
+def region_from(written: Any) -> Region:
+    region = written if isinstance(written, Region) else None
     with suppress(TypeError, ValueError):
         if region is None:
-            start, end, changes = given
+            start, end, changes = written
             text = str(changes).strip()
             numbers = [float(value) for value in (start, end, text.removesuffix("+"))]
             if all(number.is_integer() for number in numbers):  # nothing is cut off
@@ -311,7 +311,7 @@ def region_from(given: Any) -> Region:
                 region = Region(first, last, count, text.endswith("+"))
     if region is None or region.changes < 0 or (region.or_more and region.changes != 1):
         raise DataError(
-            f"a region is (start, end, changes), changes 0, 1, 2, ... or '1+', got {given!r}"
+            f"a region is (start, end, changes), changes 0, 1, 2, ... or '1+', got {written!r}"
         )
     return region
 

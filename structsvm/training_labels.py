@@ -162,7 +162,7 @@ def read_labels(
 
 
 def _read(problem: PartitionProblem, instance: Instance, y: Any) -> Known:
-    """What the labels of an instance say; in part, how many clusters where K has to be known."""
+    """What the labels of an instance say, in full or in part; refuse those that lack a needed K."""
     traits = problem.traits
     T = instance.n_samples
     labels = as_partial(y, T, traits.words.item)

@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 
 from structsvm.masters.base import Cut, WorkingSet
-from structsvm.problem import Problem, RegularizedRisk, Separation
-from structsvm.regularizers import Regularizer
-from structsvm.status import Quality, Solution
-from structsvm.weights import WeightSpace
+from structsvm.problem import (
+    Problem,
+    Quality,
+    RegularizedRisk,
+    Regularizer,
+    Separation,
+    Solution,
+    WeightSpace,
+)
 
 
 @dataclass(frozen=True)

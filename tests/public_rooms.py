@@ -17,13 +17,14 @@ ROOMS = (
     "structsvm.partitions",
     "structsvm.plotting",
     "structsvm.problems",
-    "structsvm.regularizers",
+    "structsvm.problem.regularizers",
     "structsvm.baselines",
     "structsvm.solvers",
     "structsvm.testing",
 )
-MODULES = ("structsvm.regularizers",)
-"""The rooms that are single modules, which load their names when they are imported."""
+MODULES = ("structsvm.problem.regularizers",)
+"""The rooms that are single modules, which load their names when they are imported; users import
+these names from the package."""
 
 
 def public_things(constants: bool = False) -> dict[str, Any]:

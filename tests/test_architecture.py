@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"errors", "status", "support"},
-    {"regularizers", "weights"},
-    {"masters", "parallel", "problem"},
+    {"errors", "support"},
+    {"problem"},
+    {"masters", "parallel"},
     {"solvers"},
     {"data", "features", "graphs", "partial_labels", "partitions", "training_labels"},
     {"oracles"},

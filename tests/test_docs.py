@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import matplotlib as mpl
 import pytest
-from public_rooms import ROOMS, public_things
+from public_rooms import MODULES, ROOMS, public_things
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -32,9 +32,9 @@ DIRECTIVE = re.compile(
     re.MULTILINE,
 )
 THINGS = public_things()
-OTHERS = ("errors", "model_selection", "problem", "solution", "status", "weights")
-"""Rooms of the generic structured SVM, of its errors and results, and of choosing."""
-PUBLIC = {*ROOMS, *(f"structsvm.{room}" for room in OTHERS)}
+OTHERS = ("errors", "model_selection", "problem")
+"""Rooms of errors, of choosing, and of the generic structured SVM."""
+PUBLIC = {*ROOMS, *(f"structsvm.{room}" for room in OTHERS)} - {*MODULES}
 
 
 def read(path: Path) -> str:

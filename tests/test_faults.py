@@ -27,9 +27,8 @@ from structsvm.cli import main
 from structsvm.errors import CheckpointError, ModelFileError
 from structsvm.io import read_recording
 from structsvm.parallel import Dask
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import PSD, SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping, checkpoint, solver_from
-from structsvm.weights import PSD
 
 XS, YS = changes(4, n_features=3, n_relevant=1)
 

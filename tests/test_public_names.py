@@ -42,6 +42,11 @@ def loaded_by(*modules):
     return {line.split()[0]: set(line.split()[1:]) for line in printed.splitlines()}
 
 
+def test_the_package_has_every_name_that_it_lists():
+    package = import_module("structsvm")
+    assert all(getattr(package, name) is not None for name in dir(package) if name[0] != "_")
+
+
 def test_importing_loads_nothing_slow():
     # structsvm.modeling registers a method of cvxpy, and so loads it.
     rooms = [room for room in LAZY if room != "structsvm.modeling"]

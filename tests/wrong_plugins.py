@@ -14,9 +14,7 @@ from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
-from structsvm.problem import Problem, Separation
-from structsvm.status import Quality
-from structsvm.weights import Free
+from structsvm.problem import Free, Problem, Quality, Separation
 
 CLASSES = range(3)
 BUFFER = np.zeros(6)

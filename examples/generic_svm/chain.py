@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from structsvm import StructuredSVM
 from structsvm.partitions import Quality
-from structsvm.problem import CompletableProblem, Separation
-from structsvm.weights import Free
+from structsvm.problem import CompletableProblem, Free, Separation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -20,9 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from structsvm import StructuredSVM
 from structsvm.partitions import Quality
-from structsvm.problem import Problem, Separation
-from structsvm.regularizers import Custom
-from structsvm.weights import Free
+from structsvm.problem import Custom, Free, Problem, Separation
 
 Floats = NDArray[np.float64]
 N_CLASSES = 3

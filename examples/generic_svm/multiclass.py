@@ -17,8 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from structsvm import StructuredSVM
 from structsvm.partitions import Quality
-from structsvm.problem import Problem, Separation
-from structsvm.weights import Free
+from structsvm.problem import Free, Problem, Separation
 
 Floats = NDArray[np.float64]
 Class = Hashable

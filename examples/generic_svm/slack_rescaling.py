@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from structsvm import StructuredSVM
 from structsvm.partitions import Quality
-from structsvm.problem import Problem, Separation
-from structsvm.weights import Free, WeightSpace
+from structsvm.problem import Free, Problem, Separation, WeightSpace
 
 Floats = NDArray[np.float64]
 

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from structsvm import StructuredSVM
 from structsvm.partitions import Quality
-from structsvm.problem import Problem, Separation
+from structsvm.problem import Free, Problem, Separation
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, Stopping
-from structsvm.weights import Free
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "examples" / "generic_svm"))
 Multiclass = importlib.import_module("multiclass").Multiclass

@@ -36,8 +36,8 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.partitions import Examples, Instance, Metric
 from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.losses import partition_loss
+from structsvm.problem import metric_factor
 from structsvm.training_labels import read_labels
-from structsvm.weights import metric_factor
 
 Floats = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from structsvm.features import Lags, MovingStatistics, Union
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.partitions.losses import partition_loss
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import SquaredNorm
 
 SETS = ("skab", "beedance", "mocap6")
 FROM_OLDA: dict[str, Any] = {"whiten": "olda", "regularizer": SquaredNorm(center=1)}

@@ -21,10 +21,8 @@ from structsvm import ChangePoint, MetricLearner
 from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
 from structsvm.masters.newton import NewtonMaster
-from structsvm.problem import RegularizedRisk
-from structsvm.regularizers import Regularizer, SquaredNorm, Trace
+from structsvm.problem import RegularizedRisk, Regularizer, Solution, SquaredNorm, Trace
 from structsvm.solvers import CuttingPlane, Stopping, cutting_plane
-from structsvm.status import Solution
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

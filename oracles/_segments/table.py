@@ -196,7 +196,7 @@ def _fill(
     mean: Floats,
     total: Floats,
 ) -> tuple[Floats, Floats, Floats, Ints]:
-    """The arrays of a table; the means and the sums of the centred columns are filled in."""
+    """Make the arrays of a table; ``mean`` and ``total`` become those of the columns of ``Z``."""
     first_group = _level_offsets(nodes.size)
     width = 4 if bounds.size > 0 else 1
     sums = np.empty((first_group[-1], Z.shape[1], LANES))

@@ -31,11 +31,11 @@ class BlindLearner(Learner):
     """Segments recordings by the labels of others alone, ignoring the features."""
 
     def suits(self, problem: PartitionProblem) -> bool:
-        """It is for recordings."""
+        """Whether the problem is one of recordings."""
         return problem.traits.contiguous
 
     @abstractmethod
-    def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
+    def _chosen(self, stretches: Stretches, lengths: Sequence[int]) -> Model:
         """Choose by what is known of recordings of these lengths, by the mean loss on them."""
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
@@ -89,8 +89,8 @@ class EqualSegments(BlindLearner):
 
     called = "segments of equal length"
 
-    def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
-        truths = [part.truth for part in known]
+    def _chosen(self, stretches: Stretches, lengths: Sequence[int]) -> Model:
+        truths = [part.truth for part in stretches]
         tried = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), N_LENGTHS)
         segmentations = [[_equal(M.n_samples, L) for M in truths] for L in tried]
         losses = losses_of(truths, segmentations).mean(axis=1)
@@ -144,9 +144,9 @@ class FixedTimes(BlindLearner):
 
     called = "the times of the training labels"
 
-    def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
-        whole = [part for part in known if part.truth.n_samples == lengths[part.recording]]
-        judged = (whole or known)[:: -(-len(whole or known) // MAX_SEGMENTATIONS)]
+    def _chosen(self, stretches: Stretches, lengths: Sequence[int]) -> Model:
+        whole = [part for part in stretches if part.truth.n_samples == lengths[part.recording]]
+        judged = (whole or stretches)[:: -(-len(whole or stretches) // MAX_SEGMENTATIONS)]
         changes: dict[int, list[int]] = {}
         for part in judged:
             own = (part.start + part.truth.boundaries[1:-1]).tolist()
@@ -281,13 +281,13 @@ def blind_to(problem: PartitionProblem, learned_from: TrainingSummary) -> dict[s
     edges: dict[int, list[Sequence[int]]] = {}
     for i, *own in learned_from.stretches:
         edges.setdefault(i, []).append(own)
-    known = [_known(T, edges.get(i, [])) for i, T in enumerate(learned_from.n_samples)]
+    labels = [_known(T, edges.get(i, [])) for i, T in enumerate(learned_from.n_samples)]
     has_changes = any(len(one) >= WITH_CHANGE for one in learned_from.stretches)
     methods = blind_methods(has_changes)
     if learned_from.commonest is not None:
         methods.append(Method("most-frequent", OnePart(learned_from.commonest)))
     instances = [Instance(np.zeros((T, 0))) for T in learned_from.n_samples]
-    data = TrainingSet(problem, instances, known, np.ones(len(known)), known)
+    data = TrainingSet(problem, instances, labels, np.ones(len(labels)), labels)
     return {method.name: method.learned_from(data) for method in methods}
 
 

@@ -15,7 +15,7 @@ from structsvm.cli.predict import answers_of, tell_names
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
 from structsvm.evaluation import LEARNED, NOTES, Verdict, baseline_in_words, classifiers_in
-from structsvm.io.folders import MODEL, PREDICTED
+from structsvm.io.folders import MODEL_NAME, PREDICTED
 from structsvm.learner import Learner
 from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.model_selection import MetricLearnerCV
@@ -51,7 +51,7 @@ class Answer:
         test = test.with_columns_of(learner)
         inputs = test.inputs
         instances = inputs.scored(test.data.instances)
-        model = output / MODEL
+        model = output / MODEL_NAME
         with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
         predict = f"structsvm predict {model} NEW"
         if with_counts:  # for as many clusters as there were, or else their price decides
@@ -94,7 +94,7 @@ class Answer:
     def write(self, train: Part, output: Path) -> None:
         """Write what was found: all the files or none."""
         with Interrupts():
-            train.inputs.save(self.held_out.learner, output / MODEL)
+            train.inputs.save(self.held_out.learner, output / MODEL_NAME)
             write_atomically(output / "report.html", printable(self.page).encode())
             write_folder(output / PREDICTED, self.test.inputs, self.predicted)
 
@@ -134,7 +134,7 @@ class Answer:
         tell_names(self.held_out.learner, terminal)
         is_crossed = self.verdict.evidence.cross_validated
         written = {
-            "model": str(output / MODEL),
+            "model": str(output / MODEL_NAME),
             "report": str(output / "report.html"),
             "predictions": str(output / PREDICTED),
         }

@@ -110,8 +110,8 @@ class Reading:
         typed_here = self.request.files
         labels = self.request.labels
         lost = getattr(self.learner, "lost_", ())
-        known = getattr(self.learner, "feature_names_in_", ())
-        features = [name for name in known if name not in lost]
+        columns = getattr(self.learner, "feature_names_in_", ())
+        features = [name for name in columns if name not in lost]
         learned = getattr(self.learner, "columns_", {})
         told = {name: value for name, value in self._told.items() if name in FILE_OPTIONS}
         told["need_labels"] = self.need_labels and labels is None

@@ -18,7 +18,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError
 from structsvm.evaluation import split_instances
 from structsvm.io import Recording
-from structsvm.io.folders import MODEL
+from structsvm.io.folders import MODEL_NAME
 from structsvm.labelling.kept import KeptLabels
 from structsvm.learner import Learner
 from structsvm.learner.preparing import read_training
@@ -64,7 +64,7 @@ def recordings_of(request: Request, terminal: Terminal) -> Sequence[Recording]:
 def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]], None]) -> None:
     """Learn as ``fit`` does, save, segment every recording, and judge by what is held out."""
     learner = learner_of(request, METHOD_BY_NAMES[are_named])
-    plan = FitPlan(Path(request.paths[0]) / LABELS_FOLDER / MODEL, None, "none", None, False)
+    plan = FitPlan(Path(request.paths[0]) / LABELS_FOLDER / MODEL_NAME, None, "none", None, False)
     with warnings.catch_warnings(record=True) as said:
         with share("learning", 0.0, 0.5):
             problem = typed_problem(request)

@@ -80,9 +80,9 @@ class Parser(argparse.ArgumentParser):
         return {one.dest: one.option_strings[-1] for one in actions if one.option_strings}
 
 
-def option_meant(word: str, known: Iterable[str]) -> str:
-    """Which known word was probably meant, to be put behind a message."""
-    close = difflib.get_close_matches(word.replace("_", "-"), list(known), n=1)
+def option_meant(word: str, options: Iterable[str]) -> str:
+    """Which option was probably meant, to be put behind a message."""
+    close = difflib.get_close_matches(word.replace("_", "-"), list(options), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
@@ -138,8 +138,8 @@ def value(metavar: str, text: str, **settings: Any) -> dict[str, Any]:
     return {"metavar": metavar, "help": text, **settings}
 
 
-def choice(known: Sequence[str], text: str, **settings: Any) -> dict[str, Any]:
-    return {"choices": known, "help": text, **settings}
+def choice(values: Sequence[str], text: str, **settings: Any) -> dict[str, Any]:
+    return {"choices": values, "help": text, **settings}
 
 
 def flag(text: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ ONE_CLASS_ONLY = (
     "All that was learned from is of one {0}, and what was held out {1}: others may differ."
 )
 SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
-AT_ONCE, A_SECOND = 15_000, 667
+FIRST_SAMPLES, SAMPLES_A_SECOND = 15_000, 667
 """Samples that the first answer is learned from at most, and for each second that choosing has."""
 FEWER_ROWS = 4
 """By how many times fewer rows of a table are compared on: metrics of rows take longer."""
@@ -44,7 +44,7 @@ TOO_LONG = 4
 """Recordings that are longer in all, in units of what is judged by at most, are judged in part."""
 TINY = np.finfo(np.float64).tiny
 COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
-FEW_ROWS = 20  # of each cluster, which are left in any case
+ROWS_LEFT = 20  # of each cluster, which are left in any case
 FEWEST = 4  # independent samples of which any can be held out
 ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
 """Independent samples of which enough are left to judge by cross-validation."""
@@ -219,7 +219,7 @@ def _rows(part: Part, most: int) -> Part:
             by_cluster = np.lexsort((places, known.truth.labels))
             sizes = known.truth.sizes
             ranks = np.arange(known.n_samples) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            is_kept[by_cluster[ranks < FEW_ROWS]] = True
+            is_kept[by_cluster[ranks < ROWS_LEFT]] = True
         kept.append((i, np.flatnonzero(is_kept)))
     rows = part.cut(kept)
     return replace(rows, data=replace(rows.data, groups=part.data.groups), is_thinned=True)

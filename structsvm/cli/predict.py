@@ -137,6 +137,31 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
         guard.check_files(places(learner.problem_, output, inputs.names))
     if one_file and of_images and len(inputs) > 1:
         raise SettingsError(f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
+    learner, answers = _answers(learner, inputs, args, terminal)
+    decides = args.n_clusters is None and learner.sees is not None
+    if decides and not learner.problem_.traits.contiguous:
+        counts = sorted({answer.plain["n_clusters"] for answer in answers})
+        numbers = " or ".join(counted(n, words.part) for n in counts)
+        reason = "training data" if metric_of(learner).price is None else "learned price"
+        terminal.note(f"the {reason} led to {numbers}; --n-clusters N finds N")
+    tell_names(learner, terminal)
+    if output is not None:
+        with Interrupts():  # all the files or none
+            if one_file:
+                write_file(output, answers)
+            else:
+                write_folder(output, inputs, answers)
+        terminal.note(f"{words.part}s of {words.wholes(len(answers))} are in {output}")
+    plain = [{"name": answer.name, **answer.plain} for answer in answers]
+    lines = [f"{answer.name}: {answer.line}" for answer in answers] if output is None else []
+    terminal.report({f"{words.whole}s": plain}, *lines)
+    return 0
+
+
+def _answers(
+    learner: Learner, inputs: InputData, args: Namespace, terminal: Terminal
+) -> tuple[Learner, list[Prediction]]:
+    """What is predicted, and by whom: columns that are dead in all recordings are left out."""
     instances = inputs.measured(learner)
     links = (args.must_link or [], args.cannot_link or [])
     with inputs.named():
@@ -156,24 +181,7 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
                 margins=args.margins,
                 level=args.level,
             )
-    decides = args.n_clusters is None and learner.sees is not None
-    if decides and not learner.problem_.traits.contiguous:
-        counts = sorted({answer.plain["n_clusters"] for answer in answers})
-        numbers = " or ".join(counted(n, words.part) for n in counts)
-        reason = "training data" if metric_of(learner).price is None else "learned price"
-        terminal.note(f"the {reason} led to {numbers}; --n-clusters N finds N")
-    tell_names(learner, terminal)
-    if output is not None:
-        with Interrupts():  # all the files or none
-            if one_file:
-                write_file(output, answers)
-            else:
-                write_folder(output, inputs, answers)
-        terminal.note(f"{words.part}s of {words.wholes(len(answers))} are in {output}")
-    plain = [{"name": answer.name, **answer.plain} for answer in answers]
-    lines = [f"{answer.name}: {answer.line}" for answer in answers] if output is None else []
-    terminal.report({f"{words.whole}s": plain}, *lines)
-    return 0
+    return learner, answers
 
 
 def _rules(inputs: InputData, model: Path, links: tuple[Pairs, Pairs]) -> Rules:

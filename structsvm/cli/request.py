@@ -39,17 +39,18 @@ Settings = Sequence[tuple[str, str, str]]
 
 
 def assigned(
-    settings: Settings, group: str = "", known: Iterable[str] = (), whose: str = ""
+    settings: Settings, group: str = "", parameters: Iterable[str] = (), whose: str = ""
 ) -> dict[str, Any]:
-    """The settings of a group, "" being the learner; refuse names that are not ``known``."""
+    """The settings of a group, "" being the learner; refuse names of no ``parameters``."""
     texts = {name: text for owner, name, text in settings if owner == group}
     for name in texts:
-        if whose and name not in known:
+        if whose and name not in parameters:
             typed = f"{group}.{name}".removeprefix(".")
-            hint = meant(name, known)
+            hint = meant(name, parameters)
             hint += "" if group else "; settings of a problem are problem.NAME"
             raise SettingsError(
-                f"--set {typed}: {whose} has no such parameter, it has {', '.join(known)}{hint}"
+                f"--set {typed}: {whose} has no such parameter, it has "
+                f"{', '.join(parameters)}{hint}"
             )
     return texts if group == "files" else {name: value_of(text) for name, text in texts.items()}
 

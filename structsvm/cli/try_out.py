@@ -23,9 +23,9 @@ from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import Reading, folders_of
 from structsvm.cli.parts import (
-    A_SECOND,
-    AT_ONCE,
     FEWER_ROWS,
+    FIRST_SAMPLES,
+    SAMPLES_A_SECOND,
     Part,
     about_parts,
     about_time,
@@ -46,7 +46,7 @@ from structsvm.errors import (
     parameter,
     without_warnings,
 )
-from structsvm.io.folders import MODEL, PREDICTED, READ, TRIED
+from structsvm.io.folders import MODEL_NAME, PREDICTED, READ, TRIED_NAME
 from structsvm.learner import Learner, Menu, MetricLearner, TrainingSet
 from structsvm.learner.files import load_learner
 from structsvm.learner.methods import menu_of
@@ -77,7 +77,7 @@ JUDGING, MORE = 5.0, 2.0
 there are more methods."""
 LEARNED_BY = 0.8
 """The part of the time of the first answer, about, after which it is learned."""
-LIMIT, SMALLER, LEAST = 0.5, 4, 1_000
+LIMIT, SMALLER, FEWEST_SAMPLES = 0.5, 4, 1_000
 """The part of the time that is left in which the first answer is given, or else one that is learned
 from so many times fewer samples, if these are more than the least."""
 
@@ -97,12 +97,12 @@ class TryPlan:
     @property
     def is_chosen(self) -> bool:
         """Whether an earlier run has chosen what is to be learned from all."""
-        return self.refit and not self.resume and (self.output / MODEL).is_file()
+        return self.refit and not self.resume and (self.output / MODEL_NAME).is_file()
 
     @property
     def is_answered(self) -> bool:
         """Whether an earlier run has left an answer, which stays if time is short."""
-        return self.resume and (self.output / MODEL).is_file()
+        return self.resume and (self.output / MODEL_NAME).is_file()
 
     @property
     def end_again(self) -> float:
@@ -111,7 +111,7 @@ class TryPlan:
 
     def check(self) -> None:
         """Refuse to write over what is there, apart from predictions."""
-        names = [] if self.is_chosen else [MODEL, "report.html", TRIED]
+        names = [] if self.is_chosen else [MODEL_NAME, "report.html", TRIED_NAME]
         names += [ALL] if self.refit else []
         self.check_files([self.output / name for name in names])
 
@@ -143,7 +143,7 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
 def _tell_of_answered(terminal: Terminal, plan: TryPlan) -> None:
     output = plan.output
     terminal.note(f"there was no time to judge it again: {output}/report.html has its figures")
-    terminal.report({"model": str(output / MODEL)})
+    terminal.report({"model": str(output / MODEL_NAME)})
 
 
 def _read(
@@ -202,7 +202,7 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
 def _try_layer(inputs: InputData, plan: TryPlan) -> None:
     """Try what was read, with the labels of one layer."""
     terminal = inputs.terminal
-    model = plan.output / MODEL
+    model = plan.output / MODEL_NAME
     is_chosen = plan.is_chosen
     try:
         with until(plan.end_again):
@@ -254,7 +254,7 @@ def _try_out(whole: Part, split: str | None, plan: TryPlan) -> None:
     if split in (ROWS, CLUSTERS):
         warn_of_copies(*parts)
     if not plan.resume:
-        (output / TRIED).unlink(missing_ok=True)
+        (output / TRIED_NAME).unlink(missing_ok=True)
     is_answered = plan.is_answered
     search = Search(parts, split, plan)
     answer: Answer | None = None
@@ -296,13 +296,13 @@ class Search:
         self.search = MetricLearnerCV(problem, split=split, n_jobs=plan.jobs, random_state=0)
         self.judging = JUDGING
         """Seconds that judging took."""
-        self.most = AT_ONCE
+        self.most = FIRST_SAMPLES
         """Samples that the first answer is learned from at most."""
         self.first: dict[str, Learner] = {}
         """What answered first, by its name, if it was compared with nothing."""
         self.of_first = (0, 0)
         """The columns and the samples that it was learned from."""
-        self.whole = fingerprint([x.data for x in thinned(parts, AT_ONCE)[0].data.instances])
+        self.whole = fingerprint([x.data for x in thinned(parts, FIRST_SAMPLES)[0].data.instances])
 
     def look_at(self, most: int) -> None:
         """Learn from so many samples at most, and judge by fewer."""
@@ -316,11 +316,12 @@ class Search:
         """That of as many samples as there is time for, and of few whatever time that takes."""
         allowed = self.allowed
         if allowed.whole > 0:
-            self.most = min(AT_ONCE, max(LEAST, round(A_SECOND * allowed.left)))
+            in_time = round(SAMPLES_A_SECOND * allowed.left)
+            self.most = min(FIRST_SAMPLES, max(FEWEST_SAMPLES, in_time))
         while True:
             self.look_at(self.most)
             limit = math.inf
-            if min(self.most, n_items(self.train)) > LEAST:
+            if min(self.most, n_items(self.train)) > FEWEST_SAMPLES:
                 limit = allowed.over - (1 - LIMIT) * (allowed.over - time.monotonic())
             try:
                 with self.terminal.working("first answer", allowed.over, at_most=True):
@@ -328,7 +329,7 @@ class Search:
                 answer.write(self.train, self.output)
                 return answer
             except OutOfTimeError:
-                self.most = max(LEAST, min(self.most, n_items(self.train)) // SMALLER)
+                self.most = max(FEWEST_SAMPLES, min(self.most, n_items(self.train)) // SMALLER)
 
     def chosen_answer(self, is_first: bool) -> Answer | None:
         """That of what is chosen while there is time, if there is any.
@@ -340,14 +341,14 @@ class Search:
         left = allowed.left - to_judge
         if left <= 0:
             return None
-        most = max(self.most, round(A_SECOND * left * self.most / AT_ONCE))
+        most = max(self.most, round(SAMPLES_A_SECOND * left * self.most / FIRST_SAMPLES))
         self.look_at(most // FEWER_ROWS if self.train.data.asks else most)
         with self.terminal.working("trying", allowed.likely, slice(0, 3, 2)):
             learned_by = left / (left + to_judge)
             answer = self._answer(left, learned_by, allowed.over - to_judge, allowed.over)
             if not is_first:
                 with until(allowed.over):
-                    earlier = self._judged(load_learner(self.output / MODEL), self.search)
+                    earlier = self._judged(load_learner(self.output / MODEL_NAME), self.search)
                 if not answer.replaces(earlier):
                     return earlier
         answer.write(self.train, self.output)
@@ -355,15 +356,15 @@ class Search:
 
     def answer_so_far(self) -> Answer | None:
         """That which an earlier run has written, if there is time to judge it again."""
-        learner = load_learner(self.output / MODEL)
-        self.look_at(AT_ONCE)
+        learner = load_learner(self.output / MODEL_NAME)
+        self.look_at(FIRST_SAMPLES)
         self.search.max_seconds = 0.0
         with (
             suppress(OutOfTimeError),
             without_warnings(VerdictWarning),
             until(self.allowed.over),
         ):
-            self.search.choose(self.train.data, resume=self.output / TRIED)
+            self.search.choose(self.train.data, resume=self.output / TRIED_NAME)
             return self._judged(learner, self.search)
         return None
 
@@ -400,7 +401,7 @@ class Search:
         # The verdict is that on what is held out, not the one of choosing.
         with without_warnings(VerdictWarning), self.train.inputs.named():
             models = self.first if self.of_first >= (data.n_features, rows) else {}
-            self.search.fit(data, resume=self.output / TRIED, models=models, **options)
+            self.search.fit(data, resume=self.output / TRIED_NAME, models=models, **options)
 
     @property
     def _first_is_alone(self) -> bool:
@@ -410,7 +411,7 @@ class Search:
         classifier learns from all meanwhile.
         """
         data = self.train.data
-        is_large = n_items(self.train) > AT_ONCE // FEWER_ROWS
+        is_large = n_items(self.train) > FIRST_SAMPLES // FEWER_ROWS
         return not data.problem.traits.convex or (self.search.split == ROWS and is_large)
 
     def _first(self) -> Learner:

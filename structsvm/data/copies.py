@@ -24,7 +24,7 @@ def contents(items: Sequence[Any]) -> Ints:
 
 
 def connected(pairs: Any, n: int) -> Ints:
-    """The number of the group of each of n things, of which pairs (E, 2) are in one, (n,)."""
+    """Number the groups of n things, (n,): both things of a pair (E, 2) are in one group."""
     ends = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
     links = coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n, n))
     return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)

@@ -201,9 +201,9 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
     return SKAB.recordings(names, water_loop, data_home)
 
 
-def check_names(parameter: str, wanted: Sequence[str], known: set[str]) -> None:
+def check_names(parameter: str, wanted: Sequence[str], names: set[str]) -> None:
     for name in wanted:
-        refuse_unlisted(parameter, name, sorted(known))
+        refuse_unlisted(parameter, name, sorted(names))
 
 
 ACTIVITIES = ("SEATED", "STANDING_UP", "WALKING", "TURNING", "SITTING_DOWN")

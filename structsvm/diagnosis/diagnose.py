@@ -158,6 +158,6 @@ def _looked(looked_at: dict[str, Any]) -> Diagnosis:
     checks = [check for check in CHECKS if check.of in looked_at]
     findings: list[Finding] = []
     for check in checks:
-        found = check.look(looked_at[check.of])
-        findings += [Finding(check.kind, *parts) for parts in found]
+        said = check.look(looked_at[check.of])
+        findings += [Finding(check.kind, *parts) for parts in said]
     return Diagnosis(tuple(findings), tuple(check.kind for check in checks))

@@ -10,7 +10,7 @@ from structsvm.learner.fitting import INEXACT
 from structsvm.learner.labellings import Instances
 from structsvm.learner.structured import StructuredSVM, shortfalls
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.status import Status
+from structsvm.problem import Status
 
 OPEN = 0.05  # a certified gap that is worth a word, as a share of the best possible gain
 OF_STOPPING = " of the solver's Stopping"
@@ -46,8 +46,8 @@ def certificate(learner: Learner | StructuredSVM) -> Found:
         )
 
 
-def inference(given: tuple[StructuredSVM, Instances]) -> Found:
-    svm, data = given
+def inference(fitted: tuple[StructuredSVM, Instances]) -> Found:
+    svm, data = fitted
     name = f"{type(svm.problem_).__name__}.predict"
     of_instances = list(shortfalls(svm.problem_, data, svm.solution_.w))
     short = [(missed, i) for i, missed, size in of_instances if missed > INEXACT * size]

@@ -6,8 +6,8 @@ from structsvm.evaluation.contrast import EQUAL_LOSSES as EQUAL_LOSSES
 from structsvm.evaluation.contrast import LEARNED as LEARNED
 from structsvm.evaluation.contrast import MIN_UNITS as MIN_UNITS
 from structsvm.evaluation.contrast import chosen as chosen
-from structsvm.evaluation.evaluate import classifiers_in as classifiers_in
 from structsvm.evaluation.evaluate import fitted_learner as fitted_learner
+from structsvm.evaluation.guesses import classifiers_in as classifiers_in
 from structsvm.evaluation.scores import SCORES as SCORES
 from structsvm.evaluation.scores import Evaluation as Evaluation
 from structsvm.evaluation.scores import meanings_in_words as meanings_in_words

@@ -11,12 +11,10 @@ from structsvm.learner.structured import learner_for, risk_of
 from structsvm.parallel import single_threaded
 from structsvm.partitions import PartitionProblem
 from structsvm.partitions.plugins import SOLVERS, names_in, plugin_class
-from structsvm.problem import Problem, Risk
-from structsvm.regularizers import Regularizer
+from structsvm.problem import Problem, Regularizer, Risk, Solution, relative_gap
 from structsvm.solvers import Solver, Stopping, solver_from
 from structsvm.solvers.auto import CONVEX, DESCENTS
 from structsvm.solvers.certificate import ADMISSIBLE
-from structsvm.status import Solution, relative_gap
 from structsvm.support import ShortTable, finite, refuse_below, require, shown, stage
 
 __all__ = ["DEFAULT_SOLVERS", "SolverComparison", "compare_on", "compare_solvers", "solver_named"]

@@ -41,7 +41,7 @@ def chosen(
     Candidates come in the order of preference; a column with NaN is out of the question. Those of
     one name differ in their strength only, and are compared by their means. The first name is the
     default, and what answers ``first`` is left for it only if its mean is less. The best of all is
-    taken instead if it is better beyond chance or, where fewer than :data:`FEW` units are
+    taken instead if it is better beyond chance or, where fewer than :data:`MIN_UNITS` units are
     independent, beyond the chance of the best of so many. ``draws`` are those of
     :meth:`Contrast.of`.
     """

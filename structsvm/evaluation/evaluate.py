@@ -1,59 +1,40 @@
 """What a learned metric is worth on held-out instances, and how far it depends on those it has."""
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.blind import blind_to
 from structsvm.data import (
-    TABLES,
     Counts,
     Instance,
     TimeAxis,
     Words,
     asked_counts,
-    cluster_counts,
     contents,
-    label_values,
     one_each,
     time_axis,
     units_of,
 )
 from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.evaluation.confusion import confusions_of
-from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.evaluate_parts import evaluate_parts
+from structsvm.evaluation.guesses import found_by_all, found_by_others
 from structsvm.evaluation.scores import Evaluation
-from structsvm.evaluation.split_tables import question_in_words
-from structsvm.evaluation.split_wholes import MOST_PARTS
-from structsvm.evaluation.splits import split_instances
 from structsvm.evaluation.structured import StructuredEvaluation, evaluate_structured
 from structsvm.evaluation.verdict import Evidence
 from structsvm.io import Recording
-from structsvm.learner import Learner, Stage, TrainingSet
+from structsvm.learner import Learner
 from structsvm.learner.columns import labelled_parts, warn_of_columns
 from structsvm.learner.fitted import column_names
 from structsvm.learner.form import Form, is_prepared
-from structsvm.learner.methods import BLIND
 from structsvm.learner.preparing import measured as measured_by
-from structsvm.learner.segments import names_in
-from structsvm.learner.stages import Inputs
-from structsvm.learner.steps import partition_each
 from structsvm.learner.structured import StructuredSVM, structured_in
-from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.partitions import EquivalenceMatrix, PartitionProblem
-from structsvm.partitions.equivalence import runs_of
-from structsvm.support import refuse_unlisted, some_of, stage
 from structsvm.training_labels import Known, labels_of_each, read_labels
 
 __all__ = ["evaluate"]
-Partitions = dict[str, list[EquivalenceMatrix]]
-States = dict[str, list[NDArray[Any]]]
-"""The names of the items of each instance, by each metric or baseline that names states."""
 
 
 @overload
@@ -167,11 +148,7 @@ def evaluate(
     True
     """
     if (structured := structured_in(learner)) is not None:
-        if any(one is not None for one in (n_clusters, measured, split, times)):
-            raise SettingsError(
-                "n_clusters, measured, split and times are for partitions: a StructuredSVM is "
-                "evaluated by the loss of its problem, with names, baselines and groups"
-            )
+        _refuse_settings_of_partitions(n_clusters, measured, split, times)
         return evaluate_structured(structured, Xs, ys, names, baselines, groups)
     learner = fitted_learner(learner, "evaluate")
     if is_prepared(Xs):
@@ -180,46 +157,37 @@ def evaluate(
     measured = measured_by(learner, form.instances) if measured is None else measured
     N = len(measured)
     words = learner.problem_.traits.words.seen_in(measured)
-    problem = learner.problem_
     labels = labels_of_each(form.labels(ys), measured, words)
     if split is not None:
-        return _evaluate_parts(learner, measured, labels, n_clusters, tolerance, split)
+        return evaluate_parts(learner, measured, labels, n_clusters, tolerance, split)
     called = form.names or [str(i) for i in range(N)]
     names = one_each(called if names is None else names, N, words, "name")
     axes = _axes(form.axes if times is None else times, measured, words)
     units = units_of(form.in_order(groups, "groups"), N, words)[1]
     seen = learner.training_data_.warn_if_among([instance.data for instance in measured], words)
     instances = learner.inputs_(measured)
-    known = _scorable(learner, instances, labels)
-    truths = [one.drawn for one in known]
+    labels_read = _scorable(learner, instances, labels)
+    truths = [one.drawn for one in labels_read]
     learner.training_data_.warn_of_new_clusters(labels, learner.question_)
-    counts = _counts(n_clusters, known, problem, words)
-    guesses, states = _found_by_all(learner, measured, instances, counts)
-    if taken := guesses.keys() & (baselines or {}).keys():
-        raise SettingsError(f"baselines: {min(taken)!r} is there already: give it another name")
-    for name, one in stage("baselines", [*(baselines or {}).items()]):
-        labelled = _labels_found(one, name, measured, form.instances, counts, words)
-        as_partition = runs_of if problem.traits.contiguous else EquivalenceMatrix.from_labels
-        guesses[name] = list(map(as_partition, labelled))
-        if getattr(one, "classes_", None) is not None and hasattr(one, "predict_states"):
-            states[name] = labelled
-    parts = labelled_parts(measured, known)
-    warn_of_columns(measured, column_names(learner), words, parts)
+    counts = _counts(n_clusters, labels_read, learner.problem_, words)
+    guesses, states = found_by_all(learner, measured, instances, counts)
+    others = _refuse_taken(baselines or {}, guesses)
+    by_others = found_by_others(others, learner, measured, form.instances, counts)
+    guesses |= by_others[0]
+    states |= by_others[1]
+    warn_of_columns(measured, column_names(learner), words, labelled_parts(measured, labels_read))
     shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
     shown |= {"measured": measured, "prepared": instances, "labels": labels, "times": axes}
     numbers = contents([instance.data for instance in instances])
     if averaged := [x.side for x in measured if isinstance(x.side, Recording)]:
-        fine = [one.fine or one for one in averaged]  # partitions of windows are scored by samples
-        instances = [Instance(one.X[:, :0]) for one in fine]
-        labels = [one.y for one in fine]
-        axes = [one.time for one in fine]
-        known = _scorable(learner, instances, labels)
+        instances, labels, axes = _by_samples(averaged)
+        labels_read = _scorable(learner, instances, labels)
         guesses = _by_recording(guesses, averaged)
         states = _by_recording(states, averaged)
     return Evaluation.of(
-        problem,
+        learner.problem_,
         names,
-        known,
+        labels_read,
         guesses,
         tolerance,
         confusions=confusions_of(learner, instances, labels, truths, states, unseen_states),
@@ -229,6 +197,14 @@ def evaluate(
         numbers=numbers,
         evidence=Evidence(words, grouped=groups is not None, seen=seen, method=learner.called),
     )
+
+
+def _refuse_settings_of_partitions(*settings: object) -> None:
+    if any(one is not None for one in settings):
+        raise SettingsError(
+            "n_clusters, measured, split and times are for partitions: a StructuredSVM is "
+            "evaluated by the loss of its problem, with names, baselines and groups"
+        )
 
 
 def _axes(
@@ -242,18 +218,18 @@ def _axes(
 
 
 def _counts(
-    n_clusters: int | str | None, known: Sequence[Known], problem: PartitionProblem, words: Words
+    n_clusters: int | str | None, labels: Sequence[Known], problem: PartitionProblem, words: Words
 ) -> Counts:
     """The number of clusters that is asked for of each instance."""
     if n_clusters is None and problem.traits.given_k and not problem.traits.contiguous:
         n_clusters = "true"
-    if n_clusters == "true" and any(one.truth is None for one in known):
+    if n_clusters == "true" and any(one.truth is None for one in labels):
         raise DataError(
             parameter("n_clusters", "true")
             + f" is that of the labels, which {words.whole}s labelled in part do not give: leave "
             "it out, or leave these out"
         )
-    return asked_counts(n_clusters, [one.drawn for one in known])
+    return asked_counts(n_clusters, [one.drawn for one in labels])
 
 
 def _scorable(
@@ -262,14 +238,29 @@ def _scorable(
     """What is known of each instance; an error if it cannot be scored."""
     words = learner.problem_.traits.words
     labels_read = read_labels(learner.problem_, instances, labels)
-    for i, known in enumerate(labels_read):
-        if known.scored is None:
+    for i, label in enumerate(labels_read):
+        if label.scored is None:
             raise DataError(
                 words.numbered(i)
                 + f": is labelled in part only (-1 marks {words.item}s without a label), which "
                 "is enough to learn from but not for this"
             )
     return labels_read
+
+
+def _refuse_taken(baselines: Mapping[str, Any], taken: Mapping[str, Any]) -> Mapping[str, Any]:
+    if both := taken.keys() & baselines.keys():
+        raise SettingsError(f"baselines: {min(both)!r} is there already: give it another name")
+    return baselines
+
+
+def _by_samples(
+    averaged: Sequence[Recording],
+) -> tuple[list[Instance], list[Any], list[TimeAxis | None]]:
+    """Instances, labels and times of the samples that windows were made of, which are scored."""
+    fine = [one.fine or one for one in averaged]
+    instances = [Instance(one.X[:, :0]) for one in fine]
+    return instances, [one.y for one in fine], [one.time for one in fine]
 
 
 def _by_recording(
@@ -296,142 +287,3 @@ def fitted_learner(learner: Any, asked: str) -> Learner:
     check_is_fitted(learner)
     fitted: Learner = learner
     return fitted
-
-
-def classifiers_in(baselines: Mapping[str, Learner]) -> list[str]:
-    """Names of the baselines that are no metrics."""
-    return [name for name, one in baselines.items() if one.sees is None]
-
-
-def _found_by_all(
-    learner: Learner, measured: Sequence[Instance], instances: Sequence[Instance], counts: Counts
-) -> tuple[Partitions, States]:
-    """Partitions by the learner and its baselines, and the states that some name."""
-    problem = learner.problem_
-    learned_from = learner.training_data_
-    metrics = {name: one for name, one in learner.baselines_.items() if one.sees is not None}
-    others = {name: one for name, one in learner.baselines_.items() if one.sees is None}
-    others = blind_to(problem, learned_from) | others
-    if "untrained" not in metrics:
-        raise DataError(
-            f"{learner.called} was learned from labels without a change, which give no price of "
-            "one: there is no untrained metric to compare it with"
-        )
-    seen = {_made_by(learner.inputs_): instances}  # what several methods see is made once
-    guesses: Partitions = {}
-    names: States = {}
-    for name, one in stage("methods", [*({LEARNED: learner} | metrics | others).items()]):
-        own = seen.setdefault(_made_by(one.inputs_), [])
-        if not own:
-            own = seen[_made_by(one.inputs_)] = one.inputs_(measured)
-        partitions, _ = partition_each(one, own, counts, {})
-        guesses[name] = [each.partition for each in partitions]
-        named = None if problem.traits.words is TABLES else names_in(partitions, own, one.classes_)
-        if named is None and one.sees is not None:  # a metric of the same instances
-            named = names_in(partitions, instances, learner.inputs_.states)
-        if named is not None:
-            names[name] = named
-    # What is blind to the instances comes last.
-    return guesses, dict(sorted(names.items(), key=lambda item: item[0] in BLIND))
-
-
-def _made_by(stage: Stage) -> object:
-    """What instances are made by, but for the probabilities of states that come with them."""
-    return (id(stage.features), id(stage.standardizer)) if isinstance(stage, Inputs) else id(stage)
-
-
-def _labels_found(
-    baseline: Any,
-    name: str,
-    instances: Sequence[Instance],
-    Xs: Any,
-    n_clusters: Counts,
-    words: Words,
-) -> list[NDArray[Any]]:
-    """Labels of items or pixels by an estimator of others; names if it names states."""
-    sizes = [instance.n_samples for instance in instances]
-    counts: Any = cluster_counts(n_clusters, sizes, words)
-    named = getattr(baseline, "classes_", None) is not None and hasattr(baseline, "predict_states")
-    ask = baseline.predict_states if named else baseline.predict
-    labels = [label_values(y) for y in (ask(Xs) if n_clusters is None else ask(Xs, counts))]
-    pictures = [getattr(getattr(x.side, "regions", None), "shape", None) for x in instances]
-    shapes = zip(labels, sizes, pictures, strict=False)
-    fits = all(y.shape in ((T,), picture) for y, T, picture in shapes)
-    if len(labels) != len(instances) or not fits:
-        raise SettingsError(
-            f"{name} predicts labels of other shapes than {words.wholes(len(instances))} of "
-            f"{some_of([words.items(T) for T in sizes])} have"
-        )
-    return [y.ravel() for y in labels]
-
-
-def _evaluate_parts(
-    learner: Learner,
-    instances: Sequence[Instance],
-    labels_of_parts: Sequence[Any],
-    n_clusters: Counts | str,
-    tolerance: int,
-    asked: str,
-) -> Evaluation:
-    """Evaluate parts of one table; standard errors neglect that their training rows overlap."""
-    # Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
-    # are scaled separately, like new tables.
-    refuse_unlisted("split", asked, (ROWS, CLUSTERS, "auto"))
-    if len(instances) != 1:
-        raise DataError(parameter("split", asked) + f" is for one table, got {len(instances)}")
-    problem = learner.problem_
-    learned_from = learner.training_data_
-    labels = read_labels(problem, instances, labels_of_parts)
-    data = TrainingSet(problem, instances, labels, np.ones(1), labels_of_parts)
-    again = instances[0].data in learned_from
-    if again and len(learned_from) > 1:
-        raise DataError(
-            f"the model was learned from this table and {len(learned_from) - 1} more: judge it by "
-            "tables it has not seen"
-        )
-    if asked == "auto":
-        asked = (learner.question_ if again else None) or ROWS
-    split = split_instances(asked, data, MOST_PARTS, 0)
-    learned_from.warn_of_new_clusters(labels_of_parts, learner.question_)
-    parts = split.held_out
-    truths = split.held_out.truths
-    seen = None
-    if not again and asked == ROWS:
-        whole = data.with_features([x.X for x in learner.inputs_(instances)])
-        seen = whole.cut(split.pieces).instances
-    asked_for = asked_counts("true" if n_clusters is None else n_clusters, truths)
-    counts = cluster_counts(asked_for, [part.n_samples for part in parts.instances], split.words)
-    tuned = learner.baselines_
-    if asked == CLUSTERS:  # classifiers find no new clusters
-        tuned = {name: one for name, one in tuned.items() if one.sees is not None}
-    alike: Any = clone(learner)
-    scaled = getattr(learner.inputs_, "standardizer", None)
-    if asked == ROWS and scaled is not None and scaled.centres_each:
-        alike.standardize = "training"
-    guesses: Partitions = {}
-    for k in stage("folds", range(len(split))):
-        which = split.test(k).tolist()
-        own = copy(learner)
-        own.baselines_ = tuned
-        if again:
-            own = split.learned_without(k, alike, baselines=[n for n in tuned if n != "untrained"])
-        measured = [parts.instances[i] for i in which]
-        prepared = own.inputs_(measured) if seen is None else [seen[i] for i in which]
-        here = [K for i in which if (K := counts[i])]
-        for name, of_fold in _found_by_all(own, measured, prepared, here)[0].items():
-            guesses.setdefault(name, []).extend(of_fold)
-    return Evaluation.of(
-        problem,
-        [f"{asked} {i}" for i in range(len(parts))],
-        parts.labels,
-        guesses,
-        tolerance,
-        shown={"learned_again": again},
-        draws=split.draws,
-        evidence=Evidence(
-            split.words,
-            seen=0 if again else len(learned_from.shares_known([x.data for x in parts.instances])),
-            method=learner.called,
-        ),
-        question=question_in_words(asked, len(parts), again),
-    )

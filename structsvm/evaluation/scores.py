@@ -127,7 +127,7 @@ class Evaluation:
         cls,
         problem: PartitionProblem,
         names: Sequence[str],
-        known: Sequence[Known],
+        labels: Sequence[Known],
         guesses: Mapping[str, Sequence[EquivalenceMatrix]],
         tolerance: int,
         *,
@@ -140,19 +140,19 @@ class Evaluation:
     ) -> "Evaluation":
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
-        Each is scored on the items whose labels are ``known``, which some must be of each instance.
+        Each is scored on the items whose ``labels`` are known, which some must be of each instance.
         ``confusions`` are those of the states of each instance, by what named them; ``evidence``
         and ``about`` are for :meth:`Verdict.of`, and ``shown`` are fields. Where no instance has
         two parts, there is nothing to find, and no score but that of names.
         """
-        truths: list[Any] = [one.scored for one in known]
+        truths: list[Any] = [one.scored for one in labels]
         flat = all(truth.n_clusters < 2 for truth in truths)
         confusions = confusions or {}
-        unit, clocks = _clocks(times, known)
+        unit, clocks = _clocks(times, labels)
         errors = dict[str, Floats]()
         scores = dict[str, list[dict[str, float | None]]]()
         for metric, partitions in guesses.items():
-            scored = [one.of_scored(M) for one, M in zip(known, partitions, strict=True)]
+            scored = [one.of_scored(M) for one, M in zip(labels, partitions, strict=True)]
             pairs = zip(truths, scored, strict=True)
             scores[metric] = rows = [dict(problem.scores(*pair, tolerance)) for pair in pairs]
             if flat:

@@ -220,16 +220,8 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
             f"one to hide and two to learn from; label more {words.named}s, or leave split out"
         )
     wholes = split_wholes(data, cv, random_state)
-    C = len(states)
-    F = len(wholes)
     order = np.random.default_rng(random_state).permutation(states).tolist()
-    hidden_states = []
-    for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
-        state = order[(k + draw) % C]
-        test = np.array([i for i in wholes.test(k) if state in names[i]], dtype=np.int64)
-        rest = _without(data, wholes.train(k), names, state)
-        if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
-            hidden_states.append((k, state, test, rest))
+    hidden_states = list(_hidden_in_turn(data, wholes, names, order))
     hidden = sorted({state for _, state, _, _ in hidden_states})
     if len({k for k, _, _, _ in hidden_states}) < 2 or len(hidden) < 2:
         raise DataError(
@@ -255,6 +247,20 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         shares=shares,
         question=question,
     )
+
+
+def _hidden_in_turn(
+    data: TrainingSet, wholes: Split, names: Sequence[NDArray[Any]], states: Sequence[str]
+) -> Iterator[tuple[int, str, Ints, TrainingSet]]:
+    """The fold, its hidden state, the held-out recordings that have it, and what teaches then."""
+    C = len(states)
+    F = len(wholes)
+    for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
+        state = states[(k + draw) % C]
+        test = np.array([i for i in wholes.test(k) if state in names[i]], dtype=np.int64)
+        rest = _without(data, wholes.train(k), names, state)
+        if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
+            yield k, state, test, rest
 
 
 def _without(

@@ -13,7 +13,7 @@ from structsvm.evaluation.sentences import baseline_title
 from structsvm.learner.alternation import start_of
 from structsvm.learner.labellings import WORDS, read_labelled
 from structsvm.learner.structured import StructuredSVM, losses_of, predicted
-from structsvm.status import Solution
+from structsvm.problem import Solution
 from structsvm.support import Floats, ShortTable, finite
 
 

@@ -70,7 +70,7 @@ learning, the quick segmenter lost as much on people held out from har_spsw, in 
 
 WORTH_THREADS = 50_000_000
 """Values from which on threads of a classifier do not wait for each other at every node."""
-FEW_ROWS = "n_components > n_samples"
+FEW_ROWS_SAID = "n_components > n_samples"
 """What a kernel says that takes every row, where these are few."""
 SUM_TOLERANCE = 1e-3  # how far the sum of probabilities may be from 1
 DRAWS = 50
@@ -282,7 +282,7 @@ class FrameRecipe:
         if np.unique(code).size == 1:  # most classifiers refuse a single state; loaded when needed
             classifier = import_module("sklearn.dummy").DummyClassifier()
         try:
-            with _threads_for(rows), without_warnings(UserWarning, beginning=FEW_ROWS):
+            with _threads_for(rows), without_warnings(UserWarning, beginning=FEW_ROWS_SAID):
                 classifier.fit(rows, code)
         except Exception as error:  # whatever a foreign classifier raises
             raise LearningError(

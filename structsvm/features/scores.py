@@ -238,7 +238,11 @@ def region_recipe(learner: Any) -> FrameRecipe:
     return FrameRecipe(learner, context, "training", "forest", GRAPHS, kept="whole")
 
 
-NEIGHBOURS = (-2, 0, 2)  # lags at which the classifier of boundaries sees the columns themselves
+NEIGHBOUR_LAGS = (
+    -2,
+    0,
+    2,
+)  # lags at which the classifier of boundaries sees the columns themselves
 SPREAD, DISTANCE = 3, 5
 """Samples on either side whose probabilities are added, and least samples between two peaks."""
 
@@ -345,7 +349,7 @@ class Surroundings(Stage):
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)
         sides = MovingStatistics(self.widths, ("before", "after"))
         change = MovingStatistics(self.widths, ("before_minus_after",))
-        self.stages_ = [stage.fit(arrays) for stage in (Lags(NEIGHBOURS), sides, change)]
+        self.stages_ = [stage.fit(arrays) for stage in (Lags(NEIGHBOUR_LAGS), sides, change)]
 
     def _features(self, X: Floats) -> Floats:
         Z = self.standardizer_(X)

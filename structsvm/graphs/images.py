@@ -19,7 +19,7 @@ from structsvm.support import (
     require,
 )
 
-POSITION = (0.28, 0.25)
+POSITION_SCALE = (0.28, 0.25)
 """Scale of x and y over the longer side: about their spread over the pixels of an image."""
 LAB = (25.0, 12.0, 12.0)  # scale of L, a and b: about their spread over the pixels of a photograph
 MOST_PIXELS = 1_000_000
@@ -96,24 +96,8 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         X = values.reshape(H * W, -1)
         sizes = np.ones(H * W)
         return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True, image=image)
-    segmentation = require("skimage.segmentation", "images", "superpixels")
-    superpixels = segmentation.slic(
-        pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels,
-        n_segments=settings.n_superpixels,
-        compactness=settings.compactness,
-        start_label=0,
-        channel_axis=2,
-    )
-    regions = (
-        np.unique(superpixels, return_inverse=True)[1].reshape(superpixels.shape).astype(np.int64)
-    )
+    regions = _superpixels(pixels, settings)
     T = int(regions.max()) + 1
-    asked = settings.n_superpixels
-    if FEWER * T < asked <= regions.size / PIXELS_OF_ONE:
-        warn(
-            f"an image has {counted(T, 'superpixel')} where {asked} were asked for, as noisy ones "
-            f"do: raise compactness, which is {settings.compactness:g}, or smooth the image"
-        )
     sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
     planes_of = np.moveaxis(values, -1, 0)
     means = [np.bincount(regions.ravel(), plane.ravel(), T) / sizes for plane in planes_of]
@@ -132,6 +116,28 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         regions = _enlarged(regions, factor, image)
         sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
     return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True, image=image)
+
+
+def _superpixels(pixels: Floats, settings: GraphOfImage) -> Ints:
+    """The number of the superpixel of each pixel, (H, W); a warning if there are far fewer."""
+    segmentation = require("skimage.segmentation", "images", "superpixels")
+    superpixels = segmentation.slic(
+        pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels,
+        n_segments=settings.n_superpixels,
+        compactness=settings.compactness,
+        start_label=0,
+        channel_axis=2,
+    )
+    numbers = np.unique(superpixels, return_inverse=True)[1]
+    regions: Ints = numbers.reshape(superpixels.shape).astype(np.int64)
+    T = int(regions.max()) + 1
+    asked = settings.n_superpixels
+    if FEWER * T < asked <= regions.size / PIXELS_OF_ONE:
+        warn(
+            f"an image has {counted(T, 'superpixel')} where {asked} were asked for, as noisy ones "
+            f"do: raise compactness, which is {settings.compactness:g}, or smooth the image"
+        )
+    return regions
 
 
 def named_pixels(image: NDArray[Any]) -> FeatureGraph:
@@ -239,7 +245,10 @@ def _planes(pixels: Floats, features: str) -> list[tuple[str, Floats, bool]]:
         names = ["L", "a", "b"]
         channels = colour.rgb2lab(pixels[:, :, :3]) / np.array(LAB)
     planes = [(name, channels[..., c], False) for c, name in enumerate(names)]
-    planes += [("x", x / longer / POSITION[0], True), ("y", y / longer / POSITION[1], True)]
+    planes += [
+        ("x", x / longer / POSITION_SCALE[0], True),
+        ("y", y / longer / POSITION_SCALE[1], True),
+    ]
     if features == "colour+position":
         return planes
     light = channels[..., 0] * LAB[0]

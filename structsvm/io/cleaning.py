@@ -23,7 +23,7 @@ from structsvm.data import (
 from structsvm.errors import DataError, parameter, warn
 from structsvm.io.recording import FileOptions, Recording, share_features
 from structsvm.learner.columns import warn_of_columns
-from structsvm.learner.lost_columns import SPREAD
+from structsvm.learner.lost_columns import SPREAD_ENDING
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support import Floats, Ints, counted, refuse_unlisted, repeated_in, some_of
 
@@ -196,10 +196,8 @@ def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:
 
 def columns_of_windows(names: Sequence[str]) -> list[str]:
     """The columns of a table whose windows have these features."""
-    there = set(names)
-    return [
-        name for name in names if not (name.endswith(SPREAD) and name.removesuffix(SPREAD) in there)
-    ]
+    spreads = {name + SPREAD_ENDING for name in names}
+    return [name for name in names if name not in spreads]
 
 
 def in_windows(recordings: Sequence[Recording], window: int | None) -> list[Recording]:
@@ -216,7 +214,7 @@ def _averaged(recording: Recording, window: int) -> Recording:
     time = recording.time
     y = recording.y
     starts = np.arange(max(T // window, 1)) * window
-    features = (*recording.features, *(f"{name}{SPREAD}" for name in recording.features))
+    features = (*recording.features, *(f"{name}{SPREAD_ENDING}" for name in recording.features))
     if twice := repeated_in(features):
         raise DataError(
             f"{recording.where}: {twice[0]!r} is what the spread of a column in windows is called: "

@@ -35,11 +35,11 @@ RECORDING_KINDS = (*TABLE_KINDS, *MEDIA)
 PROSE = ".txt"
 """A kind that is read if it is named, or alone in its folder: it may be a text for people."""
 PREDICTIONS = ("_segments", "_clusters")  # ends of the names of tables of predictions
-NUMBERED = re.compile(r"_\d+$")
+NUMBER_OF_TABLE = re.compile(r"_\d+$")
 """The end of the name of one of several tables that are made of a file."""
 HIDDEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
 NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
-MODEL, PREDICTED, TRIED, READ = "model.structsvm", "predicted", "tried.npz", "read.txt"
+MODEL_NAME, PREDICTED, TRIED_NAME, READ = "model.structsvm", "predicted", "tried.npz", "read.txt"
 """A model, and a folder and files beside it, that ``structsvm try`` writes; the last one lists what
 was read, if there was no time for all."""
 
@@ -95,7 +95,7 @@ def checked_path(path: Path) -> Path:
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
     """List the files of a folder and its subfolders by name; of hidden ones, and our own, none."""
     above = {*above, os.path.realpath(folder)}
-    made = (PREDICTED, TRIED, READ) if (folder / MODEL).exists() else ()
+    made = (PREDICTED, TRIED_NAME, READ) if (folder / MODEL_NAME).exists() else ()
     for path in sorted(folder.iterdir()):
         if path.name.startswith(HIDDEN) or path.name in made:
             continue
@@ -135,7 +135,7 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
                 "away"
             )
     pictures = {path.stem for path in others if path.suffix.lower() in PICTURES}
-    converted = {*first, *(Path(NUMBERED.sub("", str(path))) for path in first)}
+    converted = {*first, *(Path(NUMBER_OF_TABLE.sub("", str(path))) for path in first)}
     for path in others:  # but for label maps of pictures, and where its tables are there
         is_known = path.stem in pictures or path.with_suffix("") in converted
         if kind_of(path) in OTHERS and not is_known:

@@ -192,11 +192,11 @@ def _needed_map_of(path: Path, masks: Path | None) -> Path:
     if own is None:
         if masks is not None:
             raise DataError(f"{path}: no label map of that name in {masks}")
-        given = wording("masks=FOLDER", of_files=parameter("labels", "FOLDER"))
+        remedy = wording("masks=FOLDER", of_files=parameter("labels", "FOLDER"))
         raise DataError(
             f"{path}: no label map of that name, and no folder of masks was given: "
             "give the folder that holds images/ and masks/, or name that of the masks ("
-            + given
+            + remedy
             + ")"
         )
     return own

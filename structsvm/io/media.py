@@ -45,7 +45,7 @@ PICTURE = (
 """The features of a picture, in their order."""
 FLAT = 1e-3  # the energy of a filter that counts as none; grey levels are from 0 to 1
 LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
-RATE = 16_000  # samples of sound to a second, whatever the rate of the file
+SAMPLING_RATE = 16_000  # samples of sound to a second, whatever the rate of the file
 SPECTRUM_WINDOW, SHORTEST_WINDOW = 2048, 512  # 128 ms, and 32 ms where steps are short
 OVERLAP, FEWEST_SPECTRA = 4, 4  # spectra begin a fourth of a window apart, 4 in a step
 MELS, COEFFICIENTS = 40, 13
@@ -235,14 +235,14 @@ class _Sound:
 
     def __init__(self, av: Any, step: float) -> None:
         self.rows: list[Floats] = []
-        self._step = round(step * RATE)
+        self._step = round(step * SAMPLING_RATE)
         self._window = SPECTRUM_WINDOW
         while self._window > SHORTEST_WINDOW and self._reach > self._step:
             self._window //= 2
         self._margin = max(0, self._reach - self._step) // 2
         self._left: Samples = np.zeros(self._margin, dtype=np.float32)
         self._taken = 0
-        self._resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
+        self._resampler = av.AudioResampler(format="flt", layout="mono", rate=SAMPLING_RATE)
 
     @property
     def _reach(self) -> int:
@@ -252,9 +252,9 @@ class _Sound:
     def take(self, frame: Any, at: float | None) -> None:
         """Add a frame that begins ``at`` seconds; None adds what the resampler has left."""
         if at is not None:
-            lacking = at - self._taken / RATE
+            lacking = at - self._taken / SAMPLING_RATE
             while lacking > GAP:
-                self._add(np.zeros(int(min(lacking, 1.0) * RATE), dtype=np.float32))
+                self._add(np.zeros(int(min(lacking, 1.0) * SAMPLING_RATE), dtype=np.float32))
                 lacking -= 1.0
         for piece in self._resampler.resample(frame):
             self._add(piece.to_ndarray()[0])
@@ -338,12 +338,12 @@ def _hann(window: int) -> NDArray[np.float32]:
 
 @cache
 def _mel_filters(window: int) -> Floats:
-    """Triangles of equal area on Slaney's mel scale up to RATE / 2, (MELS, window / 2 + 1)."""
+    """Triangles of equal area on Slaney's mel scale up to half the rate, (MELS, window / 2 + 1)."""
     step = np.log(6.4) / 27  # 15 mels for 1000 Hz, linear up to there and logarithmic above
-    mels = np.linspace(0.0, 15.0 + np.log(RATE / 2 / 1000.0) / step, MELS + 2)
+    mels = np.linspace(0.0, 15.0 + np.log(SAMPLING_RATE / 2 / 1000.0) / step, MELS + 2)
     above = 1000.0 * np.exp((mels - 15.0) * step)
     edges = np.where(mels < 15.0, mels * (1000.0 / 15.0), above)
-    frequencies = rfftfreq(window, 1 / RATE)
+    frequencies = rfftfreq(window, 1 / SAMPLING_RATE)
     rising = (frequencies - edges[:-2, None]) / np.diff(edges)[:-1, None]
     falling = (edges[2:, None] - frequencies) / np.diff(edges)[1:, None]
     triangles = np.maximum(0.0, np.minimum(rising, falling))
@@ -353,7 +353,7 @@ def _mel_filters(window: int) -> Floats:
 @cache
 def _chroma_filters(window: int) -> Floats:
     """Weights of the bins of a spectrum in each pitch class, (12, window / 2 + 1)."""
-    frequencies = rfftfreq(window, 1 / RATE)[1:]
+    frequencies = rfftfreq(window, 1 / SAMPLING_RATE)[1:]
     semitones = 12 * np.log2(frequencies / (440.0 / 16))  # above an A
     semitones = np.concatenate([[semitones[0] - 18.0], semitones])
     widths = np.concatenate([np.maximum(np.diff(semitones), 1.0), [1.0]])

@@ -191,7 +191,8 @@ def _name_as_weka(lines: list[str]) -> None:
     """Put the names that are declared above the data of an .arff file where the data begin."""
     head = (line.strip().lower() for line in lines[:LINES_OF_WEKA])
     data = next((k for k, line in enumerate(head) if line == "@data"), 0)
-    if names := [found[1] for line in lines[:data] if (found := OF_WEKA.match(line.strip()))]:
+    matches = [OF_WEKA.match(line.strip()) for line in lines[:data]]
+    if names := [declared[1] for declared in matches if declared]:
         lines[:data] = [""] * data
         lines[data] = ",".join(f'"{name.strip(QUOTES)}"' for name in names)
 

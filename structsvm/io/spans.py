@@ -29,7 +29,7 @@ from structsvm.partitions import Region
 from structsvm.support import Floats, counted, is_number, refuse_unless
 
 FEW_REACHED = 0.5  # of the samples: numbers that reach no further may be times
-REACH = 0.1
+REACH_BEYOND_END = 0.1
 """Part of the duration of a recording by which labels may reach beyond it."""
 
 
@@ -88,7 +88,7 @@ def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Sp
     """Warn of stretches beyond the recording, and of overlaps of the same label; return all."""
     T = len(axis)
     among = next((one.among for _, _, one in spans if one.among), T)
-    if abs(among - T) > 1 + REACH * T:
+    if abs(among - T) > 1 + REACH_BEYOND_END * T:
         raise DataError(
             f"{where}{among} rows, one for each sample, and {T} samples: labels at another rate "
             "are stretches, with the columns start, end and label in the unit of its times; "
@@ -293,7 +293,7 @@ def _counting(recording: Recording) -> TimeAxis | None:
 
 def _are_no_times(numbers: Floats, times: Floats) -> bool:
     """Whether numbers reach beyond the times of samples, or mean the same as those of samples."""
-    reach = REACH * (times[-1] - times[0])
+    reach = REACH_BEYOND_END * (times[-1] - times[0])
     are_beyond = numbers.min() < times[0] - reach or numbers.max() > times[-1] + reach
     return bool(are_beyond or (times == np.arange(len(times))).all())
 

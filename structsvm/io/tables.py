@@ -4,7 +4,7 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -106,17 +106,14 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     if written.separator == BLANKS_BETWEEN:  # which the rows of a text are split at, even in quotes
         names = [name.replace('"', "") for name in names]
     label = options.label_column
-    reading = dict[str, Any](dtype=str, keep_default_na=False)
     if not (as_text or written.has_header):
         warn(f"{path}: it has no header: its columns are called {listed(names, 3)}")
-    if not as_text:
+    if as_text:
+        reading = dict[str, Any](dtype=str, keep_default_na=False)
+    else:
         refuse_repeated([name for name in names if name])
-        # pandas looks for missing values after its converters too: a mark in front hides them
-        parts = chain.from_iterable(options.joined.values())
-        ways: dict[Any, Any] = dict.fromkeys((options.roles[-1], *parts), str)
-        ways[label] = lambda cell: f"={cell.strip()}"
-        converters = {names.index(name): way for name, way in ways.items() if name in names}
-        reading = {"decimal": written.decimal, "low_memory": False, "converters": converters}
+        reading = {"decimal": written.decimal, "low_memory": False}
+        reading["converters"] = _converters(names, options)
     reading |= {"sep": written.separator, "skipinitialspace": True, "index_col": False}
     reading |= {"header": 0 if written.has_header else None, "names": written.names or None}
     with warnings.catch_warnings():
@@ -137,16 +134,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     if may_be_short or len(lines) != n_lines:  # the latter for cells of several lines
         all_rows = list(written.rows(text))
         lines = [line for line, _ in all_rows]
-        rows_of = all_rows[written.has_header :]
-        short = next((line for line, row in rows_of if len(row) < len(names)), None)
-        if may_be_short and short is not None and not as_text:
-            (above, _), (_, names), *_ = all_rows
-            is_title = label in names and all(len(row) == len(names) for _, row in all_rows[1:])
-            hint = "; " + parameter("skip_lines", [above]) + ABOVE_HEADER
-            raise DataError(
-                f"cannot be read: line {short} has fewer columns than the first"
-                + (hint if is_title else "")
-            )
+        if may_be_short and not as_text:
+            _refuse_short_rows(all_rows, written.has_header, len(names), label)
     rows = np.arange(len(frame))
     first = int(written.has_header)
     numbers = np.array(lines[first:]) if len(lines) == n_lines else rows + 1 + first
@@ -157,6 +146,31 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         frame[label] = [cell[1:] for cell in frame[label]]
     unnamed = [not written.has_header or NO_NAME.fullmatch(str(name)) for name in frame.columns]
     return frame.loc[:, ~(np.array(unnamed, dtype=bool) & frame.isna().all().to_numpy())], origin
+
+
+def _converters(names: Sequence[str], options: FileOptions) -> dict[int, Callable[[str], str]]:
+    """What pandas makes of the cells of columns, by number, that hold words and no numbers."""
+    # pandas looks for missing values after its converters too: a mark in front hides them
+    parts = chain.from_iterable(options.joined.values())
+    ways: dict[Any, Any] = dict.fromkeys((options.roles[-1], *parts), str)
+    ways[options.label_column] = lambda cell: f"={cell.strip()}"
+    return {names.index(name): way for name, way in ways.items() if name in names}
+
+
+def _refuse_short_rows(
+    rows: Sequence[tuple[int, list[str]]], has_header: bool, n_columns: int, label: Any
+) -> None:
+    """Refuse rows of fewer columns than the first, which may be a title above the header."""
+    short = next((line for line, row in rows[has_header:] if len(row) < n_columns), None)
+    if short is None:
+        return
+    (above, _), (_, names), *_ = rows
+    is_title = label in names and all(len(row) == len(names) for _, row in rows[1:])
+    hint = "; " + parameter("skip_lines", [above]) + ABOVE_HEADER
+    raise DataError(
+        f"cannot be read: line {short} has fewer columns than the first"
+        + (hint if is_title else "")
+    )
 
 
 def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:

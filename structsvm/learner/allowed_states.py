@@ -15,7 +15,7 @@ from structsvm.oracles.state_score import segments_of
 from structsvm.problems import StateSequence
 from structsvm.support import Bools, Floats, Ints, is_listed, refuse_below, refuse_unless
 
-MOST_SAMPLES = 2**22
+LONGEST_KNOWN = 2**22
 """Of a length that is told apart from others: there is a number for each."""
 
 
@@ -112,10 +112,10 @@ class Allowed:
 
 
 def check_states(
-    known: Sequence[Stretch], sequences: Sequence[Ints], allowed: Allowed, classes: NDArray[Any]
+    stretches: Sequence[Stretch], sequences: Sequence[Ints], allowed: Allowed, classes: NDArray[Any]
 ) -> None:
     """Refuse sequences of states that are not allowed."""
-    for part, y in zip(known, sequences, strict=True):
+    for part, y in zip(stretches, sequences, strict=True):
         k = allowed.first_broken(y, *part.edges)
         if k is not None:
             starts, ends, states = segments_of(y)
@@ -128,13 +128,13 @@ def check_states(
             )
 
 
-def _of_each(names: list[Any], given: Any, name: str, default: float) -> Floats:
+def _of_each(names: list[Any], numbers: Any, name: str, default: float) -> Floats:
     """A number of samples for each state."""
-    of = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    of = numbers if isinstance(numbers, Mapping) else dict.fromkeys(names, numbers)
     if strange := {*of} - {*names}:
         raise SettingsError(f"{name} names {sorted(strange, key=repr)}: there are {names}")
     for value in of.values():
         if value is not None:
             refuse_below(1, name, value)
-            refuse_unless(value <= MOST_SAMPLES, name, f"at most {MOST_SAMPLES}", value)
+            refuse_unless(value <= LONGEST_KNOWN, name, f"at most {LONGEST_KNOWN}", value)
     return np.array([default if of.get(state) is None else float(of[state]) for state in names])

@@ -11,10 +11,17 @@ import numpy as np
 from structsvm.errors import DataError, PluginError, nth
 from structsvm.learner.fitting import logger
 from structsvm.learner.labellings import Instances
-from structsvm.problem import CompletableProblem, CompositeRisk, Problem, RegularizedRisk, Risk
+from structsvm.problem import (
+    CompletableProblem,
+    CompositeRisk,
+    Problem,
+    RegularizedRisk,
+    Risk,
+    Solution,
+    Status,
+)
 from structsvm.solvers import Stopping
 from structsvm.solvers.run import Run
-from structsvm.status import Solution, Status
 from structsvm.support import Bools, Floats, asked, difference, raise_wrong, shown
 
 

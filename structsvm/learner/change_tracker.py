@@ -100,12 +100,12 @@ class ChangeTracker:
         """What is new, final or withdrawn."""
         self._due = self.search.n_given + EVERY
         certain = self.search.settle()
-        found = self.search.segments()
-        if not certain[1:] and found == self._found and all(one.seen for one in self._open):
+        segments = self.search.segments()
+        if not certain[1:] and segments == self._found and all(one.seen for one in self._open):
             return []
         self._settled += certain[:-1]
-        self._found = found
-        return self._compared(certain[1:] + found[1:], len(certain) - 1)
+        self._found = segments
+        return self._compared(certain[1:] + segments[1:], len(certain) - 1)
 
     def _compared(self, begun: Sequence[Segment], n_final: int) -> list[Change]:
         """The same of the segments that changes begin, the first of which are final."""

@@ -12,9 +12,8 @@ from structsvm.partitions import EquivalenceMatrix, Examples, Metric, PartitionP
 from structsvm.partitions.learning import Whitening, within_whitening
 from structsvm.partitions.metric import Calibration
 from structsvm.partitions.training_instance import Instances, Truths
-from structsvm.status import Status
+from structsvm.problem import Status, metric_factor
 from structsvm.support import Floats, refuse_unlisted, stage
-from structsvm.weights import metric_factor
 
 __all__ = ["NAMES", "fit"]
 LEADING = 32  # directions of OLDA that a metric is learned in

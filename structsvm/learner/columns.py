@@ -26,7 +26,7 @@ FAR = 10.0  # how many ranges of the other values a value is away from them that
 VARIED = 5  # different values that the others have at least: a switch or a class has no codes
 EXPLAINED = 1 - 1e-9
 """A share of the variance from which on a feature is constant within the labelled parts."""
-FEW = 1000  # rows that tell what most of a column are
+ROWS_THAT_TELL = 1000  # rows that tell what most of a column are
 MET = 0.5
 """A share of the changes that a column has to mark, and of the samples that may be beside them."""
 Said = tuple[str, str, dict[str, Any]]
@@ -178,7 +178,7 @@ def _beside_changes(X: Floats, changes: Ints) -> Floats:
     And the changes that have one, all of these, the samples beside them, and all samples, (6, P).
     """
     X = filled(X)
-    usual = np.median(X[:: len(X) // FEW + 1], axis=0)
+    usual = np.median(X[:: len(X) // ROWS_THAT_TELL + 1], axis=0)
     marks = usual != X
     near = np.unique(np.concatenate([changes - 1, changes]))
     met = (marks[changes - 1] | marks[changes]).sum(axis=0)

@@ -42,13 +42,11 @@ from structsvm.partitions.metric import (
     total_scatter,
 )
 from structsvm.partitions.objective import Objective
-from structsvm.problem import RegularizedRisk, Risk
-from structsvm.status import Status
+from structsvm.problem import RegularizedRisk, Risk, Status, metric_factor
 from structsvm.support import Floats, Interrupts, refuse_below
 from structsvm.training_labels import Known
-from structsvm.weights import metric_factor
 
-TRACE = 1e-4
+TRACE_OF_LOSS = 1e-4
 """A loss that is less than any that labels tell."""
 
 
@@ -340,7 +338,7 @@ def _of_fewest(calibration: Calibration) -> Calibration:
     if tied[0] > 0 or tied[-1] == n - 1:
         return calibration
     away = np.abs(np.arange(n) - tied[-1]) / n
-    return replace(calibration, criterion=calibration.losses + TRACE * away)
+    return replace(calibration, criterion=calibration.losses + TRACE_OF_LOSS * away)
 
 
 def gain_over_nothing(metric: Metric, data: TrainingSet) -> Floats:

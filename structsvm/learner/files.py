@@ -35,15 +35,26 @@ from structsvm.partitions.plugins import (
     problem_name,
     setting_groups,
 )
-from structsvm.problem import Problem
-from structsvm.status import History, HistoryEntry, Solution, Status, SupportLabelling
+from structsvm.problem import (
+    Custom,
+    History,
+    HistoryEntry,
+    Problem,
+    Quadratic,
+    Separable,
+    Solution,
+    SquaredNorm,
+    Status,
+    SupportLabelling,
+    Trace,
+)
 from structsvm.support import Archive, Codec, Unstorable, Unstored
 
 MODEL = Archive("model", 7, ModelFileError)
 WRONG = (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError)
-"""What content that no learner has ends in."""
+"""Errors that reading may end in where a file was written by nobody's ``save``."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy")
-ROOMS = ("baselines", "features", "graphs", "parallel", "partitions", "regularizers", "solvers")
+ROOMS = ("baselines", "features", "graphs", "parallel", "partitions", "solvers")
 """Public rooms whose classes a model file may name, beside problems, and what follows here."""
 INTERNAL: dict[str, type] = {
     cls.__name__: cls
@@ -51,6 +62,7 @@ INTERNAL: dict[str, type] = {
         *(MetricLearner, StateSegmenter, ScoreDecoder, StructuredSVM, TrainingSummary),
         *(Standardizer, AsMeasured, Inputs, FrameScores, GivenScores, Allowed, LearnedStates),
         *(Calibration, Solution, History, HistoryEntry, SupportLabelling, Status),
+        *(Custom, Quadratic, Separable, SquaredNorm, Trace),
         *(Surroundings, FrameModel, Trees),
     )
 }
@@ -61,7 +73,7 @@ OF_BASELINES = {
     "row_classifier": ("Classes", "SeenNodes", "Regions"),
 }
 """What else model files name, by the module of :mod:`structsvm.baselines` that has it."""
-ESTIMATORS = {
+STORED_ESTIMATORS = {
     "DecisionTreeClassifier": "sklearn.tree",
     "DummyClassifier": "sklearn.dummy",
     "ExtraTreeClassifier": "sklearn.tree",
@@ -97,7 +109,7 @@ def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
             trust_settings(cls)
             group = "problem" if isinstance(value, PartitionProblem) else "structured problem"
             return f"{group} {problem_name(value)}"
-        if cls.__module__.startswith(ESTIMATORS.get(cls.__name__, " ")):
+        if cls.__module__.startswith(STORED_ESTIMATORS.get(cls.__name__, " ")):
             return f"sklearn {cls.__name__}"
         if _ours(cls.__name__) is cls:
             return cls.__name__
@@ -108,7 +120,7 @@ def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
         if not kind:
             return _ours(name) or settings[name]
         if kind == "sklearn":
-            cls: type = getattr(import_module(ESTIMATORS[rest]), rest)
+            cls: type = getattr(import_module(STORED_ESTIMATORS[rest]), rest)
             return cls
         cls = plugin_class(PROBLEMS if kind == "problem" else STRUCTURED, rest)
         trust_settings(cls)
@@ -183,7 +195,7 @@ def save(learner: Learner | StructuredSVM, path: str | PathLike[str]) -> None:
                 "hold; it holds numbers, texts, arrays, and tuples, lists, sets and mappings"
             ) from error
         raise ModelFileError(
-            f"{error}, which a model file cannot hold: use one of {sorted(ESTIMATORS)}"
+            f"{error}, which a model file cannot hold: use one of {sorted(STORED_ESTIMATORS)}"
         ) from error
     from structsvm.support import __version__  # which reads metadata: not at import
 

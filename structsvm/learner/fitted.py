@@ -30,7 +30,7 @@ class FittedMetric(Fitted, Protocol):
 
 
 def partition_of(truth: EquivalenceMatrix | NodeLabels) -> EquivalenceMatrix:
-    """The partition of the items, where the truth is one of what they are made of."""
+    """The partition of the items; of nodes, such as superpixels, where pixels have the labels."""
     return truth.M if isinstance(truth, NodeLabels) else truth
 
 

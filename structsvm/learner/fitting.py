@@ -28,14 +28,24 @@ from structsvm.learner.closed_forms import SHRUNK, refuse_metric, tuned, whiteni
 from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Backend, backend_from
-from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem
+from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem, Traits
 from structsvm.partitions.learning import LearningUnits, Whitening, learning_units
 from structsvm.partitions.metric import Calibration
 from structsvm.partitions.objective import Objective
-from structsvm.problem import Outline, Risk
-from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
+from structsvm.problem import (
+    PSD,
+    HistoryEntry,
+    Outline,
+    Regularizer,
+    Risk,
+    Solution,
+    SquaredNorm,
+    Status,
+    Trace,
+    check_lam,
+    metric_factor,
+)
 from structsvm.solvers import Solver, solver_from
-from structsvm.status import HistoryEntry, Solution, Status
 from structsvm.support import (
     Floats,
     Interrupts,
@@ -47,9 +57,8 @@ from structsvm.support import (
     refuse_unstored,
     share,
 )
-from structsvm.weights import PSD, metric_factor
 
-LEARNED = ("full", "diagonal")  # kinds of metrics that a structured SVM learns
+LEARNED_KINDS = ("full", "diagonal")  # kinds of metrics that a structured SVM learns
 IDLE = {"regularizer": "squared", "lam": None, "solver": "auto", "constraints": None}
 """Values of the parameters that say nothing about a metric in closed form."""
 PART_OF_OLDA, SHRINKAGE_BESIDE = 0.3, 0.8
@@ -86,38 +95,18 @@ class Settings:
         problem = problem_from(parameters["problem"], parameters["random_state"])
         traits = problem.traits
         metric = parameters["metric"]
-        features = parameters["features"]
-        refuse_metric(metric, traits, LEARNED)
+        refuse_metric(metric, traits, LEARNED_KINDS)
         closed_form = None
-        if metric not in LEARNED:
+        if metric not in LEARNED_KINDS:
             refuse_idle(metric, parameters)
             closed_form, metric = metric, "full"
+        features = features_from(parameters["features"])
         standardize = parameters["standardize"]
-        wanted = (
-            "a transformer of structsvm.features or None (Rows(...) takes those of scikit-learn)"
-        )
-        fits = features is None or isinstance(features, RecordingTransformer)
-        refuse_unless(fits, "features", wanted, features)
         if standardize == "auto":
             standardize = None if features is not None and features.scaled else traits.standardize
         refuse_unlisted("standardize", standardize, ("auto", *STANDARDIZE))
-        whiten = parameters["whiten"]
-        if whiten == "auto":
-            whiten = traits.shrinkage if metric == "full" and closed_form is None else None
-        fits = whiten is None or (is_number(whiten) and 0 <= whiten <= 1)
-        is_olda = isinstance(whiten, str) and whiten == "olda" and closed_form is None
-        wanted = "'auto', 'olda' for a learned metric, None or a shrinkage in [0, 1]"
-        refuse_unless(fits or is_olda, "whiten", wanted, whiten)
-        if is_olda:
-            refuse_metric("olda", traits)
-        is_mean = is_olda and metric == "diagonal"
-        if whiten is not None and metric == "diagonal" and not is_mean:
-            raise SettingsError(
-                "whitening mixes the features, and a diagonal metric weights each one alone: use "
-                + parameter("metric", "full")
-                + " or "
-                + parameter("whiten", None)
-            )
+        whiten = whiten_for(parameters["whiten"], metric, closed_form is None, traits)
+        is_mean = whiten == "olda" and metric == "diagonal"
         lam = traits.lam if parameters["lam"] is None else parameters["lam"]
         check_lam(lam)
         regularizer = regularizer_from(parameters["regularizer"])
@@ -143,6 +132,34 @@ class Settings:
         of_any = (settings.constraints, 1, traits.convex)
         settings.solver.check(Outline(objective.weight_space(), omega, *of_any))
         return settings
+
+
+def features_from(features: Any) -> RecordingTransformer | None:
+    """Return the stage of features, or refuse it."""
+    wanted = "a transformer of structsvm.features or None (Rows(...) takes those of scikit-learn)"
+    fits = features is None or isinstance(features, RecordingTransformer)
+    refuse_unless(fits, "features", wanted, features)
+    return features if isinstance(features, RecordingTransformer) else None
+
+
+def whiten_for(whiten: Any, metric: str, is_learned: bool, traits: Traits) -> Any:
+    """How features of a metric are whitened: "olda", a shrinkage or None; or refuse it."""
+    if whiten == "auto":
+        whiten = traits.shrinkage if metric == "full" and is_learned else None
+    is_olda = isinstance(whiten, str) and whiten == "olda" and is_learned
+    fits = whiten is None or (is_number(whiten) and 0 <= whiten <= 1)
+    wanted = "'auto', 'olda' for a learned metric, None or a shrinkage in [0, 1]"
+    refuse_unless(fits or is_olda, "whiten", wanted, whiten)
+    if is_olda:
+        refuse_metric("olda", traits)
+    elif whiten is not None and metric == "diagonal":
+        raise SettingsError(
+            "whitening mixes the features, and a diagonal metric weights each one alone: use "
+            + parameter("metric", "full")
+            + " or "
+            + parameter("whiten", None)
+        )
+    return whiten
 
 
 def refuse_idle(metric: str, parameters: Mapping[str, Any]) -> None:
@@ -176,7 +193,7 @@ NOT_RESUMED = (
 )
 INEXACT = 1e-6  # a share of the size of scores by which two may differ for rounding
 CHECKED = 10  # training instances, at most, that are partitioned to check a problem
-BEGUN, SOLVED = 0.15, 0.85
+BEGUN_BY, SOLVED_BY = 0.15, 0.85
 """What part of the time has passed, about, when the untrained metric is known, and the learned."""
 logger = logging.getLogger("structsvm")
 Callback = Callable[[HistoryEntry], None]
@@ -234,7 +251,8 @@ class FitState:
         data = self.data
         units = self.units
         factor = units.restore(usable_factor(self.objective, solution, settings))
-        price, unit = self.objective.split(solution.w)[1], units.unit
+        price = self.objective.split(solution.w)[1]
+        unit = units.unit
         if settings.is_mean:
             factor = mean_with_olda(factor, data)
             price = unit = 1.0
@@ -260,13 +278,13 @@ def learn(
     if settings.closed_form is not None:
         return in_closed_form(settings, data)
     with Interrupts() as interrupts:
-        with interrupts.released(), share("the untrained metric", 0.0, BEGUN):
+        with interrupts.released(), share("the untrained metric", 0.0, BEGUN_BY):
             state = FitState.of(settings, data)
-        with share("the metric", BEGUN, SOLVED):
+        with share("the metric", BEGUN_BY, SOLVED_BY):
             solution = settings.solver.solve(
                 state.risk, callback, backend=settings.backend, resume=resume
             )
-        with share("its price", SOLVED, 1.0):
+        with share("its price", SOLVED_BY, 1.0):
             result = state.result(settings, solution, interrupts)
         if solution.status is Status.OPTIMAL and data.problem.traits.convex:
             _check_inference(data, result.metric)

@@ -210,10 +210,10 @@ class Form:
         what = "frame" if self.rows and is_frame(self.rows[i].X) else "recording"
         return f"{what} {i}" if self.keys is None else f"{what} {self.keys[i]!r}"
 
-    def answer(self, found: list[Any]) -> Any:
+    def answer(self, answers: list[Any]) -> Any:
         if self.keys is not None:
-            return dict(zip(self.keys, found, strict=True))
-        return found[0] if self.single else found
+            return dict(zip(self.keys, answers, strict=True))
+        return answers[0] if self.single else answers
 
 
 def is_prepared(Xs: Any) -> TypeGuard[list[Instance]]:

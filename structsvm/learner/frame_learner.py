@@ -30,11 +30,11 @@ from structsvm.support import Bools, Floats, Interrupts, Ints, among, hook, shar
 
 LAGS = (-0.25, -0.125, 0.0, 0.125, 0.25)
 WINDOWS = (0.25, 0.5, 1.0)  # lags, and widths of windows, that classifiers see, in typical segments
-SCORED, TRIED, LEARNED = 0.6, 0.8, 0.85
+SCORED_BY, TRIED_BY, LEARNED_BY = 0.6, 0.8, 0.85
 """The parts of the time, about, after which classifiers have scored the recordings, settings were
 tried, and the search for segments was learned from all of them."""
 
-AT_ONCE = 1_000_000
+ENDS_AT_ONCE = 1_000_000
 """Segment ends that are compared with a truth at once, at most, in one call of each search."""
 
 
@@ -61,14 +61,14 @@ class FrameLearner(Learner):
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         with Interrupts() as interrupts, interrupts.released():
-            with share("classifiers", 0.0, SCORED * how.part):
+            with share("classifiers", 0.0, SCORED_BY * how.part):
                 scored = learn_in_memory(data, type(self).__name__, self._scored_in)[1]
             choices: Sequence[Any] = ()
             losses = np.empty((0, len(scored.known)))
             if scored.is_tunable:
-                with share("settings", SCORED * how.part, TRIED * how.part):
+                with share("settings", SCORED_BY * how.part, TRIED_BY * how.part):
                     choices, losses = self._losses(scored)
-            with share("the search for segments", TRIED * how.part, how.part):
+            with share("the search for segments", TRIED_BY * how.part, how.part):
                 model = self._tuned(scored, choices, losses)
         return Learned(self._stage, model)
 
@@ -83,17 +83,17 @@ class FrameLearner(Learner):
         DataError
             If there are no two groups to hold one out.
         """
-        with share("classifiers", 0.0, SCORED):
+        with share("classifiers", 0.0, SCORED_BY):
             which, scored = learn_in_memory(data, type(self).__name__, self._scored_in)
         if not scored.probabilities:
             raise DataError(f"{type(self).__name__}: there are no two groups to hold one out")
-        with share("settings", SCORED, TRIED):
+        with share("settings", SCORED_BY, TRIED_BY):
             choices, losses = self._losses(scored)
         recordings = [part.recording for part in scored.known]
         without: dict[int, Model] = {}
-        with share("the search for segments", TRIED, LEARNED):
+        with share("the search for segments", TRIED_BY, LEARNED_BY):
             self._keep(data, Learned(self._stage, self._tuned(scored, choices, losses)))
-        with share("the search for segments", LEARNED, 1.0):
+        with share("the search for segments", LEARNED_BY, 1.0):
             for k in stage("folds", np.unique(scored.fold).tolist()):
                 others = scored.fold[recordings] != k
                 without[k] = copy(self)._tuned(scored.at(others), choices, losses[:, others])
@@ -143,12 +143,14 @@ def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransforme
     return Union(Columns(), MovingStatistics(widths, ("mean", "spread")))
 
 
-def losses_of(truths: Sequence[EquivalenceMatrix], found: Sequence[Sequence[list[int]]]) -> Floats:
+def losses_of(
+    truths: Sequence[EquivalenceMatrix], segmentations: Sequence[Sequence[list[int]]]
+) -> Floats:
     """``|M - M_i|_F^2`` of the segment ends that each choice finds in each, (n_choices, n)."""
-    losses = np.empty((len(found), len(truths)))
+    losses = np.empty((len(segmentations), len(truths)))
     for i, truth in enumerate(truths):
-        paths = [of_choice[i] for of_choice in found]
-        some = max(1, AT_ONCE // max(map(len, paths)))
+        paths = [of_choice[i] for of_choice in segmentations]
+        some = max(1, ENDS_AT_ONCE // max(map(len, paths)))
         for k in range(0, len(paths), some):
             counts = np.array([len(path) for path in paths[k : k + some]])
             bounds = np.zeros((counts.size, counts.max() + 1), dtype=np.int64)

@@ -22,7 +22,7 @@ from structsvm.learner.steps import learned_in_words, refuse_unsuited
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions import EquivalenceMatrix, Model, PartitionProblem
-from structsvm.status import HistoryEntry, Solution
+from structsvm.problem import HistoryEntry, Solution
 from structsvm.support import Interrupts, hook, share
 
 OPTIONAL = ("columns_", "feature_names_in_", "lost_", "margin_rates_", "steps_")
@@ -224,8 +224,8 @@ class Learner(Predictor, ProblemParameters, ABC):
             Checkpoint file of a metric. The state is saved to it while learning; if it exists,
             learning resumes from it and gives the same result. Not for partial labels.
         callback : callable, optional
-            Called with a :class:`~structsvm.status.HistoryEntry` after each iteration of learning a
-            metric.
+            Called with a :class:`~structsvm.problem.HistoryEntry` after each iteration of learning
+            a metric.
         when_learned : callable, optional
             Called with the learner, for example to save it, before baselines are tuned.
 

@@ -19,7 +19,7 @@ from structsvm.support import some_of
 
 RELIED_ON = 0.05
 """A share of the weight of a metric from which on columns that are constant are named."""
-SPREAD = " spread"
+SPREAD_ENDING = " spread"
 """How the name of the deviation of a column in each window ends; its mean has its name."""
 
 
@@ -64,7 +64,7 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
     names = column_names(learner)
     lost = dict[str, None]()
     for pattern in [columns] if isinstance(columns, str) else columns:
-        same = {pattern, f"{pattern}{SPREAD}"}
+        same = {pattern, f"{pattern}{SPREAD_ENDING}"}
         these = [name for name in names if name in same or fnmatchcase(name, pattern)]
         if not these:
             raise SettingsError(f"no column is called {pattern!r}, they are {some_of(names, 12)}")

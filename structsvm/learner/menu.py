@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from structsvm.errors import DataError, DataWarning, LearningError, without_warnings
-from structsvm.learner.fitting import LEARNED
+from structsvm.learner.fitting import LEARNED_KINDS
 from structsvm.learner.learner import Learner
 from structsvm.learner.methods import Method, fit_methods
 from structsvm.learner.metric_learner import MetricLearner
@@ -111,7 +111,9 @@ class Menu:
         """A metric, with the settings of the learner where no others are given."""
         lams = given.pop("lams", ())
         settings = {**self.metric, "metric": metric, "lam": given.pop("lam", None)}
-        if metric not in LEARNED:  # nothing is minimised, and nothing whitened but by the metric
+        if (
+            metric not in LEARNED_KINDS
+        ):  # nothing is minimised, and nothing whitened but by the metric
             settings = {k: self.metric[k] for k in ("problem", *SHARED)} | {"metric": metric}
         elif metric == "diagonal":
             settings["whiten"] = None

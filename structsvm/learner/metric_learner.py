@@ -14,7 +14,7 @@ from structsvm.features import RecordingTransformer
 from structsvm.learner.closed_forms import names_for
 from structsvm.learner.completing import Alternation, check_labels, learn_partial
 from structsvm.learner.feature_weights import heaviest_features
-from structsvm.learner.fitting import LEARNED, NOT_RESUMED, Settings, learn
+from structsvm.learner.fitting import LEARNED_KINDS, NOT_RESUMED, Settings, learn
 from structsvm.learner.form import Form
 from structsvm.learner.learner import How, Learned, Learner
 from structsvm.learner.methods import ACRONYMS
@@ -24,9 +24,8 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Backend
 from structsvm.partitions import Metric, PartitionProblem
 from structsvm.partitions.metric import Calibration
-from structsvm.regularizers import Regularizer
+from structsvm.problem import Regularizer, Solution
 from structsvm.solvers import Solver
-from structsvm.status import Solution
 from structsvm.support import (
     Floats,
     Interrupts,
@@ -70,7 +69,7 @@ class MetricLearner(Learner):
         Normalized cuts have "grid", too.
     regularizer : {"squared", "trace"} or Regularizer
         The squared Frobenius norm, the trace, which favours low rank (few features for a diagonal
-        metric), or one of :mod:`structsvm.regularizers`.
+        metric), or a regularizer of :mod:`structsvm.problem`.
     lam : float, optional
         Strength of the regularizer, > 0; usually between 0.04 and 1. None: that of the problem.
     features : RecordingTransformer, optional
@@ -185,7 +184,7 @@ class MetricLearner(Learner):
     @property
     def is_learned(self) -> bool:
         """Whether a structured SVM learns the metric, which is not in closed form."""
-        return self.metric in LEARNED
+        return self.metric in LEARNED_KINDS
 
     @property
     def has_path(self) -> bool:
@@ -202,7 +201,7 @@ class MetricLearner(Learner):
 
     def suits(self, problem: PartitionProblem) -> bool:
         """A metric in closed form is one of those of the problem."""
-        return self.metric in (*LEARNED, *names_for(problem.traits))
+        return self.metric in (*LEARNED_KINDS, *names_for(problem.traits))
 
     def _check(self, how: How) -> None:
         settings = Settings.of(self.get_params(deep=False))

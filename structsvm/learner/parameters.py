@@ -85,12 +85,12 @@ def _settings(value: Any, name: str) -> dict[str, Any]:
     return settings
 
 
-def _with(value: Any, given: Mapping[str, Any]) -> Any:
+def _with(value: Any, settings: Mapping[str, Any]) -> Any:
     """A dataclass with other settings, by name; ``a__b`` is the setting b of its setting a."""
     current = settings_in(value)
     inside = dict[str, dict[str, Any]]()
     changed: dict[str, Any] = {}
-    for path, setting in given.items():
+    for path, setting in settings.items():
         name, _, rest = path.partition("__")
         if name not in current:
             has = ", ".join(current) or "none"

@@ -61,7 +61,7 @@ class ScoreLearner(FrameLearner):
         return Scored(scores, stretches, units % N_FOLDS, states.codes, units)
 
     @hook
-    def _prepare(self, known: Sequence[Stretch], sequences: Sequence[Ints]) -> None:
+    def _prepare(self, stretches: Sequence[Stretch], sequences: Sequence[Ints]) -> None:
         """Look at the labels before anything is learned."""
 
     @property
@@ -125,9 +125,9 @@ class ScoreDecoder(ScoreLearner, StateDecoder):
         """What sentences call the method."""
         return "the decoder of scores"
 
-    def _prepare(self, known: Sequence[Stretch], sequences: Sequence[Ints]) -> None:
+    def _prepare(self, stretches: Sequence[Stretch], sequences: Sequence[Ints]) -> None:
         assert self.classes_ is not None
-        self._prescribe(self.classes_, known, sequences)
+        self._prescribe(self.classes_, stretches, sequences)
 
     def _pays(
         self, risk: Any, w: Floats, blocks: Blocks, numbers: tuple[float, ...], least: float

@@ -26,11 +26,9 @@ from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles.state_score import segments_of
 from structsvm.partitions import PartitionProblem
 from structsvm.partitions.equivalence import runs_of
-from structsvm.problem import Problem, RegularizedRisk
+from structsvm.problem import Problem, RegularizedRisk, Solution, SquaredNorm, check_lam
 from structsvm.problems import StateSequence
-from structsvm.regularizers import SquaredNorm, check_lam
 from structsvm.solvers import solver_from
-from structsvm.status import Solution
 from structsvm.support import Bools, Floats, Ints, hook, stage
 
 SAMPLES = (0.15, 0.3, 0.6, 1.0)
@@ -38,7 +36,7 @@ LENGTHS = (0.5, 1.0)
 PRICES = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Weights of the scores of samples and of lengths, and prices of a segment, to start from."""
 CHOICES = list(product(SAMPLES, LENGTHS, PRICES))
-USUAL = (0.3, 1.0, 1.0)  # where nothing can be held out to choose by
+USUAL_CONSTANTS = (0.3, 1.0, 1.0)  # where nothing can be held out to choose by
 TUNED_ON = 3e8  # operations of the search, about, that go into choosing where to start
 COUNT_PRIOR, SHARE_PRIOR, LEAST_SPREAD = 0.5, 1e-3, 0.1
 """Added to counts of changes, to their shares, and to the spread of the logarithms of lengths: what
@@ -84,11 +82,11 @@ class StateDecoder(FrameLearner):
         check_lam(self.lam)
 
     def _prescribe(
-        self, classes: NDArray[Any], known: Sequence[Stretch], sequences: Sequence[Ints]
+        self, classes: NDArray[Any], stretches: Sequence[Stretch], sequences: Sequence[Ints]
     ) -> None:
         """Note what is allowed, and the unit of scores; refuse labels that are not allowed."""
         self.allowed_ = Allowed.of(self, classes)
-        check_states(known, sequences, self.allowed_, classes)
+        check_states(stretches, sequences, self.allowed_, classes)
         self.unit_ = TYPICAL / typical_length(sequences)
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
@@ -107,11 +105,11 @@ class StateDecoder(FrameLearner):
             own = chosen[units[chosen] == unit].tolist()
             others = blocks.at(units != unit).counts(C)
             problem = allowed.sequence(others.lengths(blocks.longest), blocks.size)
-            found = []
+            segmentations = []
             for numbers in CHOICES:
                 w = others.weight(*numbers)
-                found.append([runs_of(problem.predict(w, xs[i])).breakpoints for i in own])
-            losses[:, own] = losses_of([runs_of(ys[i]) for i in own], found)
+                segmentations.append([runs_of(problem.predict(w, xs[i])).breakpoints for i in own])
+            losses[:, own] = losses_of([runs_of(ys[i]) for i in own], segmentations)
         return CHOICES, losses
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> "LearnedStates":
@@ -119,8 +117,8 @@ class StateDecoder(FrameLearner):
         self._learn_weights(scored, choices, losses)
         model = LearnedStates(self.allowed_, self.lengths_, self.weight_, self.smoothing)
         tried = np.asarray(~np.isnan(losses).any(axis=0))  # all that there is time for
-        known = scored.at(tried) if scored.is_tunable else replace(scored, known=())
-        return replace(model, late=self._lateness(model, known))
+        judged = scored.at(tried) if scored.is_tunable else replace(scored, known=())
+        return replace(model, late=self._lateness(model, judged))
 
     @hook
     def _lateness(self, model: "LearnedStates", scored: Scored) -> Ints | None:
@@ -131,7 +129,7 @@ class StateDecoder(FrameLearner):
         sequences = scored.sequences
         C = self.allowed_.first.size
         tried = np.asarray(~np.isnan(losses).any(axis=0))
-        numbers = USUAL
+        numbers = USUAL_CONSTANTS
         least = inf
         if scored.is_tunable and tried.any():
             means = losses[:, tried].mean(axis=1)
@@ -306,7 +304,7 @@ class StateCounts:
         return cls(first, last, changes, *sums)
 
     def weight(self, samples: float, lengths: float, price: float) -> Floats:
-        """These numbers and the logarithms of the shares of changes, in units of the loss."""
+        """The weight with these three factors, and log shares of states and of their changes."""
         first, last = (np.log(_shares(count)) for count in (self.first, self.last))
         others = ~np.eye(first.size, dtype=np.bool_)
         changes = np.log(_shares(self.changes, others) + SHARE_PRIOR) * others

@@ -27,7 +27,7 @@ name .81, and of the 32 columns made of them .90 for .89; of 79 recordings it ga
 ESTIMATORS = ("boosting", "kernel", "lda")
 """Where groups are few."""
 
-MOST_COLUMNS, MOST_COLUMNS_OF_FEW = 16, 40
+WINDOW_COLUMNS, WINDOW_COLUMNS_OF_FEW = 16, 40
 """Columns up to which boosting of windows is asked as well, and where groups are few: with 61 it
 took longer than all others and gained nothing on recordings of digits."""
 
@@ -40,7 +40,7 @@ QUICK_OF_SIGNALS = (*OF_WINDOWS, "lda")
 """In less time they name .87 of the samples of others right, of the signals behind har_spsw, where
 those above name .79."""
 
-FEW = 8
+FEW_GROUPS = 8
 """With fewer groups slow boosting, more folds, and a model of all are worth their time: with ten
 groups of har_spsw fast boosting and three folds did no worse, and with two they did."""
 
@@ -156,7 +156,7 @@ class StateSegmenter(StateDecoder):
         sequences = [part.of(codes) for part in stretches]
         self._prescribe(states.classes, stretches, sequences)
         units = units_of(groups, len(Xs))[1]
-        few = np.unique(units).size < FEW
+        few = np.unique(units).size < FEW_GROUPS
         estimators = self._estimators(Xs[0].shape[1], few)
         typical = int(typical_length(sequences))
         folds: dict[str, Any] = {
@@ -193,10 +193,10 @@ class StateSegmenter(StateDecoder):
     def _estimators(self, n_features: int, few: bool) -> Sequence[Any]:
         """The classifiers that are asked, of so many columns, where groups are few or many."""
         if among(self.estimators, ("quick",)):
-            return QUICK_OF_SIGNALS if n_features <= MOST_COLUMNS else QUICK
+            return QUICK_OF_SIGNALS if n_features <= WINDOW_COLUMNS else QUICK
         if self.estimators is None:
             usual = ESTIMATORS if few else OF_MANY
-            most = MOST_COLUMNS_OF_FEW if few else MOST_COLUMNS
+            most = WINDOW_COLUMNS_OF_FEW if few else WINDOW_COLUMNS
             return usual + OF_WINDOWS if n_features <= most else usual
         if isinstance(self.estimators, str) or not len(self.estimators):
             raise SettingsError(

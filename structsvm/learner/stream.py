@@ -186,12 +186,13 @@ class Stream:
             return instance.X, time_axis(times, instance.n_samples)
         return instance.X, form.axes[0] if form.axes else None
 
-    def _made(self, held: Floats, end: int) -> Floats:
+    def _made(self, rows_in_memory: Floats, end: int) -> Floats:
         """What the search is to see of the samples up to ``end`` that it has not seen."""
         n_given = self._search.n_given
         if end <= n_given:
             return np.empty((0, self._search.rows.shape[1]))
-        rows: Floats = self._learner.model_.online_rows(self._learner.inputs_.online(held))
+        prepared = self._learner.inputs_.online(rows_in_memory)
+        rows: Floats = self._learner.model_.online_rows(prepared)
         first = self.n_samples - len(self._rows)
         return rows[n_given - first : end - first]
 

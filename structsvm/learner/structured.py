@@ -29,11 +29,17 @@ from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
 from structsvm.parallel import Backend, backend_from
-from structsvm.problem import Problem, RegularizedRisk, Risk
-from structsvm.regularizers import Regularizer, check_lam
+from structsvm.problem import (
+    Problem,
+    RegularizedRisk,
+    Regularizer,
+    Risk,
+    Solution,
+    Status,
+    check_lam,
+)
 from structsvm.solvers import Solver, solver_from
 from structsvm.solvers.separation import check_loss
-from structsvm.status import Solution, Status
 from structsvm.support import (
     Floats,
     Interrupts,
@@ -68,8 +74,8 @@ class StructuredSVM(ProblemParameters):
     lam : float
         Strength of the regularizer, > 0. It equals ``1 / (C N)`` for the ``C`` of other SVMs.
     regularizer : {"squared", "trace"} or Regularizer
-        Half the squared norm, the trace of a matrix or sum of nonnegative weights, or one of
-        :mod:`structsvm.regularizers`.
+        Half the squared norm, the trace of a matrix or sum of nonnegative weights, or a regularizer
+        of :mod:`structsvm.problem`.
     constraints : callable, optional
         Takes the weight as a cvxpy expression and returns a list of convex constraints. The weight
         is a symmetric matrix for a cone of matrices, and a vector otherwise; for a ``Product`` it
@@ -97,7 +103,7 @@ class StructuredSVM(ProblemParameters):
     >>> from structsvm import StructuredSVM
     >>> from structsvm.partitions import Quality
     >>> from structsvm.problem import Problem, Separation
-    >>> from structsvm.weights import Free
+    >>> from structsvm.problem import Free
     >>> @dataclass(frozen=True)
     ... class Signs(Problem):
     ...     n_features: int = 2

@@ -263,15 +263,16 @@ class TrainingSet:
         """Everything whose partition is known, as instances of their own."""
         if self.complete.all():
             return self
-        known = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
-        labels = [Known.of(truth) for truth in known.truths]
-        parts = replace(self, instances=[*known.instances], labels=labels, given=known.truths)
-        return replace(parts, weights=known.weights, groups=None, called=None)
+        examples = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
+        labels = [Known.of(truth) for truth in examples.truths]
+        parts = replace(self, instances=[*examples.instances], labels=labels)
+        parts = replace(parts, given=examples.truths, weights=examples.weights)
+        return replace(parts, groups=None, called=None)
 
     def known_parts(
         self, part: Callable[[Instance, Ints, EquivalenceMatrix], tuple[Instance, Any]]
     ) -> Examples:
-        """These instances, made by ``part``, their partitions, and the weights of whom they are."""
+        """What ``part`` makes of all whose partition is known, with the weights of instances."""
         parts = []
         owners = []
         for i, (instance, known) in enumerate(zip(self.instances, self.labels, strict=True)):

@@ -62,13 +62,13 @@ def are_names(instances: Sequence[Instance], labels: Sequence[Any]) -> bool:
     """Whether labels are names of states that several recordings have, and not numbers in order."""
     vectors = [labels_of_items(y, x.n_samples) for x, y in zip(instances, labels, strict=True)]
     states = {i: _states(y) for i, y in enumerate(vectors) if y is not None}
-    counts = Counter(chain.from_iterable(dict.fromkeys(found) for found in states.values()))
+    counts = Counter(chain.from_iterable(dict.fromkeys(names) for names in states.values()))
     if len(counts) < 2 or max(counts.values()) < 2:
         return False
     if all(map(_is_counted, states.values())):
         first, second, *_ = counts
         is_text = isinstance(first, str)
-        is_protocol = len({tuple(found) for found in states.values()}) == 1
+        is_protocol = len({tuple(names) for names in states.values()}) == 1
         if is_text and not is_protocol:
             warn(
                 f"labels such as {first!r} and {second!r} count the segments of each recording: "

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import MasterError
-from structsvm.problem import Regularized
-from structsvm.regularizers import Quadratic
+from structsvm.problem import Quadratic, Regularized
 from structsvm.support import Floats, Ints, hook
 
 __all__ = [

@@ -12,10 +12,17 @@ from structsvm.masters.base import CHUNK, WorkingSet
 from structsvm.masters.conic import ConicProgram, box_of, units_in
 from structsvm.masters.conic_proof import NOTHING_PROVED, PROVED, Proof, proof
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
-from structsvm.problem import Regularized
-from structsvm.regularizers import Quadratic
+from structsvm.problem import (
+    PSD,
+    Nonnegative,
+    Product,
+    Quadratic,
+    Regularized,
+    WeightSpace,
+    smat,
+    svec,
+)
 from structsvm.support import Floats
-from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat, svec
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -308,7 +308,10 @@ def box_of(program: ConicProgram) -> tuple[Floats, Floats]:
 
 
 class _Sums:
-    """Sums of terms by row, in which one sign may be infinite, and those of the other terms."""
+    """For each row the sum of its terms (``whole``), and for each term that of the others.
+
+    Terms may be infinite, all of one sign.
+    """
 
     def __init__(self, rows: Ints, terms: Floats, m: int) -> None:
         infinite = ~np.isfinite(terms)

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from structsvm.masters.conic import EPS, ConicProgram, diagonal_of
+from structsvm.problem import PSD, smat_operator
 from structsvm.support import Bools, Floats
-from structsvm.weights import PSD, smat_operator
 
 LARGEST_ORDER = 40
 """Order of a matrix beyond which its multiplier stays as it is: the cost is its order to the 6."""

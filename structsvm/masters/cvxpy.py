@@ -14,9 +14,8 @@ import scipy.sparse as sp
 from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import Master, MasterSolution, Request, WorkingSet, checked
 from structsvm.masters.conic import ConicProgram, units_in
-from structsvm.problem import Regularized
+from structsvm.problem import PSD, Regularized, factors_of
 from structsvm.support import Floats
-from structsvm.weights import PSD, factors_of
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -27,10 +27,8 @@ from structsvm.masters.base import (
 )
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.problem import Regularized
-from structsvm.regularizers import Quadratic
+from structsvm.problem import Projection, Quadratic, Regularized, WeightSpace
 from structsvm.support import Floats, Ints, refuse_below
-from structsvm.weights import Projection, WeightSpace
 
 REACH = 0.5
 """A Newton step looks at the cuts that have a multiplier, or whose value is within this part of

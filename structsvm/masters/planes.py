@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structsvm.masters.base import Cut, Labelling, Labellings
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Bools, Floats, Ints
 
 

@@ -112,7 +112,7 @@ def _solve(H: Floats, y: Floats) -> None:
 
 @inner(error_model="numpy")
 def _move(x: Floats, step: Floats, inside: Mask) -> bool:
-    """Step as far as ``x`` stays nonnegative; whether no row was in the way, which then leaves."""
+    """Step until an entry of ``x`` is 0, whose row leaves; whether the whole step was taken."""
     share = 1.0
     leaves = -1
     for i in range(x.size):

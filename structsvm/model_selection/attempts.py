@@ -32,8 +32,8 @@ from structsvm.model_selection.folds import (
     in_folds,
 )
 from structsvm.partitions import Metric
+from structsvm.problem import Status
 from structsvm.solvers import Memory
-from structsvm.status import Status
 from structsvm.support import Ints, share, stage
 
 Whole = tuple[TrainingSet, Sequence[Ints]]

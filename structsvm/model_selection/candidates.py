@@ -8,9 +8,9 @@ from typing import Any
 from structsvm.errors import SettingsError
 from structsvm.learner import Learner, Menu, Method
 from structsvm.learner.closed_forms import names_for
-from structsvm.learner.fitting import LEARNED as KINDS
+from structsvm.learner.fitting import LEARNED_KINDS as KINDS
 from structsvm.learner.steps import refuse_unsuited
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import SquaredNorm
 
 CENTRED = SquaredNorm(center=1)
 """Shrinks to where learning starts: the features as they are, or as they are whitened."""

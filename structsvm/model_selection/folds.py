@@ -68,7 +68,7 @@ class Fold:
     train: TrainingSet
     test: TrainingSet
     folded: TrainingSet
-    """What is tuned on, :func:`in_folds`."""
+    """The recordings on which settings are tuned, see :func:`in_folds`."""
     untrained: dict[Any, Metric] = field(default_factory=dict)
     """The untrained metric, by what metrics see, once in a process."""
 
@@ -93,7 +93,7 @@ class Fold:
 
     def trial(
         self,
-        found: Sequence[Sequence[Found]],
+        partitions: Sequence[Sequence[Found]],
         named: Sequence[NDArray[Any]] | None,
         seconds: float,
         **about: Any,
@@ -101,8 +101,8 @@ class Fold:
         """Score what was found without and with K given, and names, on what is labelled."""
         problem = self.test.problem
         truths: list[Any] = [known.scored for known in self.test.labels]
-        losses = np.empty((len(truths), len(found)))
-        for j, guesses in enumerate(found):
+        losses = np.empty((len(truths), len(partitions)))
+        for j, guesses in enumerate(partitions):
             for i, (known, one) in enumerate(zip(self.test.labels, guesses, strict=True)):
                 guess = known.of_scored(one.partition)
                 losses[i, j] = disagreement(problem, truths[i], guess)

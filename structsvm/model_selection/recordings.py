@@ -47,12 +47,12 @@ OF_SCORES = ("largest-score", "smoothed-scores")
 """What scores of a model are decoded by where nothing is learned."""
 
 CLASSIFIER_COSTS = {"lda": 0.75, "logistic": QUICK_COST, "boosting": 20.0}
-"""Of classifiers of frames, on up to ``QUICK`` values of all recordings."""
+"""Of classifiers of frames, on up to ``QUICK_VALUES`` values of all recordings."""
 
-QUICK = 1_000_000
+QUICK_VALUES = 1_000_000
 """Values up to which linear classifiers are quick."""
 
-AT_LEAST, USUAL = 0.55, 600_000
+AT_LEAST, USUAL_VALUES = 0.55, 600_000
 """What boosting costs of few values, in units of what it costs of the usual number."""
 
 LONGEST_LAG = max(map(abs, Lags().lags))
@@ -96,8 +96,8 @@ class Recordings(Menu):
         context = _context(self.features)
         named = are_names(instances, labels)
         size = sum(x.n_samples * x.n_features for x in instances)
-        times = max(1.0, size / QUICK)
-        slow = times * min(1.0, AT_LEAST + size / USUAL)
+        times = max(1.0, size / QUICK_VALUES)
+        slow = times * min(1.0, AT_LEAST + size / USUAL_VALUES)
         full = any(_is_full(y, x.n_samples) for x, y in zip(instances, labels, strict=True))
         equal = learner_named("equal-segments", self.problem)
         methods = [Method("equal-segments", equal, 0.2)] if full else []

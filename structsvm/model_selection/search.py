@@ -31,7 +31,7 @@ from structsvm.model_selection.held_out import HeldOut
 from structsvm.model_selection.trials import Clock, SavedTrials
 from structsvm.partitions import PartitionProblem
 from structsvm.partitions.plugins import problem_name
-from structsvm.regularizers import Regularizer
+from structsvm.problem import Regularizer
 from structsvm.solvers import Solver
 from structsvm.support import (
     OutOfTimeError,

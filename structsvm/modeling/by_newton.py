@@ -21,10 +21,19 @@ from structsvm.modeling.by_clarabel import CLOSED, Box, Conic
 from structsvm.modeling.hinge import basis_of
 from structsvm.modeling.restricted import Restricted
 from structsvm.modeling.rewriting import Rewritten, column
-from structsvm.problem import Regularized
-from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
+from structsvm.problem import (
+    PSD,
+    Free,
+    Nonnegative,
+    Product,
+    Regularized,
+    Regularizer,
+    Separable,
+    SquaredNorm,
+    Trace,
+    WeightSpace,
+)
 from structsvm.support import Floats
-from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
 SAME_WITHIN = 1e-12
 """By how much of their size two numbers may differ that are taken for the same."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from structsvm.status import History
+from structsvm.problem import History
 from structsvm.support import counted
 
 

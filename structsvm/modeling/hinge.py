@@ -24,11 +24,18 @@ from structsvm.partitions import (
     PartitionProblem,
     partition_loss,
 )
-from structsvm.problem import Problem, RegularizedRisk
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import (
+    PSD,
+    Nonnegative,
+    Problem,
+    RegularizedRisk,
+    SquaredNorm,
+    WeightSpace,
+    factors_of,
+    smat_operator,
+)
 from structsvm.solvers.separation import Block, blocks_of, separate_share
 from structsvm.support import Floats, Ints, shown
-from structsvm.weights import PSD, Nonnegative, WeightSpace, factors_of, smat_operator
 
 
 class StructuredHinge(OracleAtom):

@@ -18,10 +18,10 @@ from structsvm.modeling.restricted import InfeasibleError
 from structsvm.modeling.rewriting import atoms_of
 from structsvm.modeling.run import ProgramRun
 from structsvm.parallel import Backend, backend_from
+from structsvm.problem import History, HistoryEntry, Solution, Status
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.solvers.base import Callback
 from structsvm.solvers.certificate import of_relaxed
-from structsvm.status import History, HistoryEntry, Solution, Status
 from structsvm.support import Interrupts
 
 INFEASIBLE = "infeasible: no point keeps the constraints"
@@ -87,7 +87,7 @@ def solve(
         Where the oracles run, and on how many workers; the solution does not depend on it. Without
         a number they run here with "auto", and on as many workers as there are cores with others.
     callback : callable, optional
-        Sees the :class:`~structsvm.status.HistoryEntry` of every round.
+        Sees the :class:`~structsvm.problem.HistoryEntry` of every round.
     **options
         For the solver of the restricted problems.
 

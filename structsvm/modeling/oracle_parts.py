@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.masters import NO_SLACK, Planes
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Floats, read_only, shown
 
 TOLERANCE = 1e-9
@@ -201,7 +201,7 @@ class OraclePart(Part):
             raise OracleError(said) from error
 
     def _slopes(self, returned: Any, lead: tuple[int, ...]) -> tuple[Floats, float]:
-        """As rows of one matrix, (n, d), and what they are off by."""
+        """Slopes that an oracle returned, as rows of a matrix (n, d), and their rounding error."""
         n = len(self.shapes)
         each = [returned] if len(self.shapes) == 1 else returned
         if not isinstance(each, tuple | list) or len(each) != n:

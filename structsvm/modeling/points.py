@@ -15,7 +15,7 @@ from structsvm.support import Floats, Ints
 LEAST = 1e-4
 """Of the size by the data, what terms count for at least: all may vanish at a point."""
 
-FIRST_SHARE, LEAST_SHARE = 64.0, 1e-6
+FIRST_STEP, LEAST_STEP = 64.0, 1e-6
 """Times the violation, the first share of the way to a point inside that is tried; at most this."""
 
 LONGER = 8.0
@@ -86,7 +86,7 @@ class Points:
 
     def towards(self, inside: Point, point: Point, heights: Floats) -> Point:
         """The first point that keeps the constraints, on the way to one that does."""
-        share = min(FIRST_SHARE * point.broken, LEAST_SHARE)
+        share = min(FIRST_STEP * point.broken, LEAST_STEP)
         while share < 1.0:
             w = point.w + share * (inside.w - point.w)
             values = point.values + share * (inside.values - point.values)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.masters import Cut, Planes
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Floats
 
 SLIPS = 1e-7

@@ -154,7 +154,7 @@ class Restricted(ABC):
 
     @hook
     def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
-        """Minimisers that are found in other units."""
+        """Minimisers of the same problem, computed after a change of units: rounding differs."""
         return []
 
     @hook

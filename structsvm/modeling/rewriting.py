@@ -22,7 +22,7 @@ from structsvm.masters import (
 )
 from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.pool import Plane, Touch
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Floats, Ints
 
 Sizes = list[Any]

@@ -35,9 +35,9 @@ from structsvm.modeling.restricted import DEEP, TIGHTENINGS, InfeasibleError, Re
 from structsvm.modeling.rewriting import Rewritten, StandIn
 from structsvm.modeling.witnesses import ROUNDING_OF_PLANES, Witnesses
 from structsvm.parallel.base import SerialSession
+from structsvm.problem import Quality, Solution, Status
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate
 from structsvm.solvers.run import CutRun
-from structsvm.status import Quality, Solution, Status
 from structsvm.support import Floats, Ints
 
 
@@ -58,7 +58,7 @@ def solver_of(
 DEPTHS = (0.0, 1e3, 1e6, 1e9)
 """What functions of which nothing is known are taken to be above the negative of, in turn."""
 
-NEAR = 1e-3
+LARGEST_STEP_ASIDE = 1e-3
 """Of the way to another point, what one is moved at most to keep rows without a slack."""
 
 ROUNDING_OF_BOUNDS = 1e-9
@@ -283,7 +283,7 @@ class ProgramRun(CutRun):
             if towards is None:
                 continue
             falls = heights[over] - cuts.values(towards)[over]
-            if (2.0 * heights[over] <= NEAR * falls).all():
+            if (2.0 * heights[over] <= LARGEST_STEP_ASIDE * falls).all():
                 return w + 2.0 * float((heights[over] / falls).max()) * (towards - w)
         return None
 
@@ -305,17 +305,19 @@ class ProgramRun(CutRun):
         self.master_seconds += time.perf_counter() - started
         return super().between(answer, cuts, damping) if nearest is None else nearest
 
-    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
-        return self._noted(w, self._answers(self._arguments(w)), known)
+    def evaluate(self, w: Floats, groups: Ints, lower_values: Floats | None = None) -> Planes:
+        return self._noted(w, self._answers(self._arguments(w)), lower_values)
 
-    def _noted(self, w: Floats, answers: Sequence[Planes], known: Floats | None) -> Planes:
+    def _noted(self, w: Floats, answers: Sequence[Planes], lower_values: Floats | None) -> Planes:
         """The planes of all atoms at a point, after taking note of it as an upper bound."""
         planes = self._lifted(w, answers)
         values = self._uppers(planes)
-        if known is not None:
+        if lower_values is not None:
             uppers = np.where(self._guessed, np.inf, values)
-            self._witnesses.check(planes, self._cuts, known, uppers, self._heights, self._largest)
-            values = np.maximum(values, known)
+            self._witnesses.check(
+                planes, self._cuts, lower_values, uppers, self._heights, self._largest
+            )
+            values = np.maximum(values, lower_values)
         if not np.isfinite(values).all():
             return planes
         point = self.points.at(w, values, self._heights)

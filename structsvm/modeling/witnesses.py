@@ -15,7 +15,7 @@ from structsvm.support import Floats, Ints
 ROUNDING_OF_PLANES = 1e-12
 """Of the size of the terms that an intercept was computed from."""
 
-MOST = 20
+MOST_POINTS = 20
 """Points at which later planes are compared with what the oracles said before."""
 
 
@@ -32,32 +32,34 @@ class Witnesses:
         self,
         planes: Planes,
         earlier: WorkingSet,
-        known: Floats,
+        lower_values: Floats,
         uppers: Floats,
         sizes: Floats,
         largest: Floats,
     ) -> None:
         """Refuse answers that cannot be those of a maximum of planes, and remember them.
 
-        ``known`` are lower bounds of the groups at the point of the planes, by ``earlier`` ones,
-        and ``uppers`` upper ones; ``sizes`` are those of the terms here and ``largest`` of all so
-        far.
+        ``lower_values`` are lower bounds of the groups at the point of the planes, by ``earlier``
+        ones, and ``uppers`` upper ones; ``sizes`` are those of the terms here and ``largest`` of
+        all so far.
         """
         outside = np.flatnonzero(planes.groups == NO_SLACK)
         for row in outside[:1]:
             ((atom, *_), *_) = planes.labellings[row] or ((0,),)
             self._outside = self._stand_ins[atom]
-        groups = np.arange(known.size)
+        groups = np.arange(lower_values.size)
         sizes = np.append(sizes[:-1], largest[-1])  # no plane without a slack is of this point
-        if (known > uppers).any():
-            sizes = np.maximum(sizes, _sizes_at(planes.w, earlier, known))
-        self._compare(groups, known, uppers, sizes, largest, "the oracle returned", "an earlier")
+        if (lower_values > uppers).any():
+            sizes = np.maximum(sizes, _sizes_at(planes.w, earlier, lower_values))
+        self._compare(
+            groups, lower_values, uppers, sizes, largest, "the oracle returned", "an earlier"
+        )
         for w, before in self._points:
             heights = planes.intercepts + planes.slopes @ w
             terms = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w)
             said = "at an earlier point it returned"
             self._compare(planes.groups, heights, before, terms, largest, said, "its new")
-        self._points = [*self._points[1 - MOST :], (planes.w, uppers)]
+        self._points = [*self._points[1 - MOST_POINTS :], (planes.w, uppers)]
 
     def _compare(
         self,
@@ -93,10 +95,10 @@ class Witnesses:
         )
 
 
-def _sizes_at(w: Floats, cuts: WorkingSet, known: Floats) -> Floats:
+def _sizes_at(w: Floats, cuts: WorkingSet, lower_values: Floats) -> Floats:
     """Of the terms of the largest plane of each group at a point, whose values are known."""
-    top = cuts.values(w) >= known[cuts.groups]
-    sizes = np.zeros(known.size)
+    top = cuts.values(w) >= lower_values[cuts.groups]
+    sizes = np.zeros(lower_values.size)
     terms = np.abs(cuts.intercepts[top]) + np.abs(cuts.slopes[top]) @ np.abs(w)
     np.maximum.at(sizes, cuts.groups[top], terms)
     return sizes

@@ -117,7 +117,7 @@ class Workers(Session):
     submit: Callable[..., Any]  # takes a function and its arguments to a future
     shares: Sequence[Any]
     explained: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Says in our words what happens to workers."""
+    """A context that raises errors of the backend in our words."""
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         with self.explained():

@@ -26,4 +26,4 @@ from structsvm.partitions.training_instance import Examples as Examples
 from structsvm.partitions.training_instance import LabelledInstance as LabelledInstance
 from structsvm.partitions.training_instance import SearchedInstance as SearchedInstance
 from structsvm.partitions.traits import Traits as Traits
-from structsvm.status import Quality as Quality
+from structsvm.problem.status import Quality as Quality

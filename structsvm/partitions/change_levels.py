@@ -122,9 +122,9 @@ class Places(NamedTuple):
     """Within each segment, those without a predicted change, (K,)."""
 
 
-def places_of(found: EquivalenceMatrix, excess: Floats, most: float) -> Places:
+def places_of(segmentation: EquivalenceMatrix, excess: Floats, most: float) -> Places:
     """The ranges of samples 1, ..., T - 1 whose excess is at most so large."""
-    ends = found.boundaries[1:-1]
+    ends = segmentation.boundaries[1:-1]
     allowed = np.concatenate([[False], excess <= most, [False]])
     allowed[ends] = True
     steps = np.diff(allowed.astype(np.int8))
@@ -132,7 +132,7 @@ def places_of(found: EquivalenceMatrix, excess: Floats, most: float) -> Places:
     last = np.flatnonzero(steps == -1)
     own = np.searchsorted(first, ends, side="right") - 1
     around = [(int(first[i]), int(last[i])) for i in own]
-    possible: list[list[tuple[int, int]]] = [[] for _ in range(found.n_clusters)]
+    possible: list[list[tuple[int, int]]] = [[] for _ in range(segmentation.n_clusters)]
     for i in sorted({*range(first.size)} - {*own.tolist()}):
         segment = int(np.searchsorted(ends, first[i], side="right"))
         possible[segment].append((int(first[i]), int(last[i])))

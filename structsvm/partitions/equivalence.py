@@ -295,9 +295,9 @@ def stretches_of(known: Bools, begins: Bools) -> list[tuple[int, int, Equivalenc
     return [(a - 1, b, runs_of(y)) for (a, b), y in zip(edges, labels, strict=True)]
 
 
-def _received(held: NDArray[Any], form: str) -> EquivalenceMatrix:
+def _received(values: NDArray[Any], form: str) -> EquivalenceMatrix:
     kind = np.float64 if form == "factor" else np.int64
-    return EquivalenceMatrix(_frozen(held.astype(kind)), form)
+    return EquivalenceMatrix(_frozen(values.astype(kind)), form)
 
 
 def refuse_other_sizes(M: EquivalenceMatrix, other: EquivalenceMatrix) -> None:

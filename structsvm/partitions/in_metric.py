@@ -45,7 +45,7 @@ class InMetric:
         return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
 
     def of_stack(self, Xs: Stack) -> Stack:
-        """Map arrays that are side by side, each as by itself; they may change."""
+        """Map the arrays of a stack, each as by a call of its own; the stack may be overwritten."""
         if self.picked is None:
             return Stack.of([self(X) for X in Xs.arrays()])
         feature, scale = self.picked

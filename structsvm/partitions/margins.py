@@ -21,27 +21,27 @@ from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import warn_of_rounding
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import Bools, Floats, is_replaced, refuse_below
 
-SMALLEST = 1e-6  # margins below this count as this: below it they are rounding
+SMALLEST_MARGIN = 1e-6  # margins below this count as this: below it they are rounding
 LEAST_FOUND = 0.1
 """A share of labelled changes that has to be found before margins say how rare false ones are: of
 SKAB 0 and 2 in 56 were found by folds of one half, and false ones in 161 samples of the other."""
-LARGEST = 1e6  # margins above this, infinite ones among them, count as this
+LARGEST_MARGIN = 1e6  # margins above this, infinite ones among them, count as this
 
 
 def losses_without(
-    found: EquivalenceMatrix,
+    segmentation: EquivalenceMatrix,
     value: float,
     constraint: Constraint,
     tolerance: int,
     best_value: Callable[[Constraint], float],
 ) -> Floats:
     """By how much less is found without a boundary near each of a segmentation's, (K - 1,)."""
-    T = found.n_samples
-    losses = np.full(found.n_clusters - 1, np.inf)
-    for k, t in enumerate(found.breakpoints[:-1]):
+    T = segmentation.n_samples
+    losses = np.full(segmentation.n_clusters - 1, np.inf)
+    for k, t in enumerate(segmentation.breakpoints[:-1]):
         near = range(max(t - tolerance, 1), min(t + tolerance, T - 1) + 1)
         if any(s in constraint.forced for s in near):
             continue
@@ -80,9 +80,9 @@ def margins_of_best(
     return best.y, losses_without(best.y, best.value, constraint, tolerance, best_value)
 
 
-def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
+def hits(predicted: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
     """Which changes are within so many samples of a true one, (n,)."""
-    at = found.boundaries[1:-1]
+    at = predicted.boundaries[1:-1]
     true = truth.boundaries[1:-1]
     return np.asarray((np.abs(at[:, None] - true) <= tolerance).any(axis=1))
 
@@ -234,4 +234,4 @@ class MarginRates:
 
 
 def _logarithms(margins: Floats) -> Floats:
-    return np.asarray(np.log(np.clip(margins, SMALLEST, LARGEST)))
+    return np.asarray(np.log(np.clip(margins, SMALLEST_MARGIN, LARGEST_MARGIN)))

@@ -22,10 +22,21 @@ from structsvm.partitions.training_instance import (
     SearchedInstance,
 )
 from structsvm.partitions.traits import Traits
-from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
-from structsvm.regularizers import Regularizer, Separable, SquaredNorm
+from structsvm.problem import (
+    PSD,
+    Nonnegative,
+    Problem,
+    Product,
+    RegularizedRisk,
+    Regularizer,
+    Risk,
+    Separable,
+    Separation,
+    SquaredNorm,
+    WeightSpace,
+    metric_factor,
+)
 from structsvm.support import Contract, Floats, among, asked, hook, meant, raise_wrong, read_only
-from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, metric_factor
 
 NUMBERS = int | float | np.bool_ | np.integer | np.floating
 

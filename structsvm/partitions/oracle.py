@@ -20,7 +20,7 @@ from structsvm.partitions.constraint import (
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.trace_objective import TraceObjective, faults_of_truth, refuse_no_samples
-from structsvm.status import Quality as Quality
+from structsvm.problem import Quality as Quality
 from structsvm.support import (
     Contract,
     Floats,

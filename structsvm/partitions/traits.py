@@ -52,7 +52,7 @@ class Traits:
     module and the name of a :class:`structsvm.learner.menu.Menu`, loaded when it is asked for."""
 
     def __post_init__(self) -> None:
-        """Refuse what no learner can do with; multiply in double precision."""
+        """Refuse values that no learner can use, and make kappa a float."""
         refuse_kappa(self.kappa, 1.0 if self.convex else np.inf)
         if self.shrinkage is not None and not 0 <= self.shrinkage <= 1:
             raise SettingsError(f"shrinkage must be None or from 0 to 1, got {self.shrinkage!r}")

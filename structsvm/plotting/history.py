@@ -11,7 +11,7 @@ from structsvm.errors import SettingsError
 from structsvm.evaluation import baseline_in_words
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style
-from structsvm.status import Solution, relative_gap
+from structsvm.problem import Solution, relative_gap
 from structsvm.support import refuse_below, refuse_unlisted, require, shown
 
 if TYPE_CHECKING:

@@ -163,7 +163,10 @@ def _strips(
         add("true", truth, style.text_color(), named, own)
     partitions, _ = partition_each(learner, [instance], K, {})
     add(
-        "learned", partitions[0].partition, style.LEARNED, names_in(partitions, [instance], classes)
+        "learned",
+        partitions[0].partition,
+        style.LEARNED,
+        names_in(partitions, [instance], classes),
     )
     untrained = learner.baselines_.get("untrained")
     if untrained is not None:
@@ -285,7 +288,11 @@ def _draw_ranges(
     for segment in segments:
         if segment.get("from") is not None:
             there = edges[[segment["from"], segment["to"]]]
-            look: dict[str, Any] = {"color": style.LEARNED, "alpha": SHADES[1], "linewidth": 6}
+            look: dict[str, Any] = {
+                "color": style.LEARNED,
+                "alpha": SHADES[1],
+                "linewidth": 6,
+            }
             ax.plot(there, [lane, lane], solid_capstyle="butt", **look)
         for first, last in segment.get("possible", ()):
             ax.plot(edges[[first, last]], [lane, lane], ":", color=style.text_color(), linewidth=2)

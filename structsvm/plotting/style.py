@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
 """Okabe and Ito's colours, which colour-blind readers tell apart."""
 LEARNED, UNTRAINED = "#0072B2", "#D55E00"
-AT_UNTRAINED: dict[str, Any] = {"color": UNTRAINED, "linewidth": 1.5, "linestyle": (0, (3, 2))}
+AT_UNTRAINED: dict[str, Any] = {
+    "color": UNTRAINED,
+    "linewidth": 1.5,
+    "linestyle": (0, (3, 2)),
+}
 """The line at what the untrained metric has."""
 LONGEST_NAME = 40  # letters of a name beside a row
 MARKERS = "osD^vPX*"

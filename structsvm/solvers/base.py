@@ -11,14 +11,20 @@ from typing import Any
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError, parameter
 from structsvm.masters import Master
 from structsvm.parallel import Backend, Serial, single_threaded
-from structsvm.problem import CompositeRisk, Outline, Risk
-from structsvm.regularizers import Quadratic
+from structsvm.problem import (
+    CompositeRisk,
+    HistoryEntry,
+    Outline,
+    Quadratic,
+    Risk,
+    Solution,
+    Status,
+)
 from structsvm.solvers.certificate import BudgetSpentError, Step, Stopping
 from structsvm.solvers.checkpoint import Checkpoint, identity
 from structsvm.solvers.descent_run import Descent
 from structsvm.solvers.planes import Memory
 from structsvm.solvers.run import AnyRun, CutRun, Run
-from structsvm.status import HistoryEntry, Solution, Status
 from structsvm.support import Interrupts, is_watched, shown, tell
 
 __all__ = ["AnyRun", "CutRun", "Run", "Solver", "Step", "Stopping"]

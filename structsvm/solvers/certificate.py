@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import CertificateError
 from structsvm.masters import CERTIFIED, ROUNDING_OF_SUMS, Planes, weakest
-from structsvm.status import History, HistoryEntry, Quality, Solution, Status, relative_gap
+from structsvm.problem import History, HistoryEntry, Quality, Solution, Status, relative_gap
 from structsvm.support import Floats, refuse_below, refuse_unless
 
 __all__ = ["ADMISSIBLE", "KEPT_EXACTLY", "Certificate", "of_relaxed"]
@@ -90,17 +90,21 @@ class Certificate:
         self.caught = self.caught or what
 
     def update_upper(
-        self, evaluation: Planes, known: Floats | None = None, count: bool = True, paid: float = 0.0
+        self,
+        evaluation: Planes,
+        lower_values: Floats | None = None,
+        count: bool = True,
+        paid: float = 0.0,
     ) -> None:
-        """Take note of an evaluation, and of the losses ``known`` from labellings found before.
+        """Take note of an evaluation, and of lower bounds of losses by labellings found before.
 
         ``paid`` is what constraints are worth that the weight breaks.
         """
         self.note_answers(evaluation)
         losses = evaluation.values + evaluation.slacks
-        if known is not None:
-            self.compare(losses, known, evaluation.size)
-            losses = np.maximum(losses, known)
+        if lower_values is not None:
+            self.compare(losses, lower_values, evaluation.size)
+            losses = np.maximum(losses, lower_values)
         total = float(losses.sum())
         penalty = evaluation.penalty + paid
         rounding = ROUNDING_OF_SUMS * (evaluation.size + total + abs(penalty))
@@ -111,10 +115,10 @@ class Certificate:
         if better and evaluation.quality is Quality.HEURISTIC:
             self.certified_upper = np.inf if self.caught else certified
 
-    def compare(self, losses: Floats, known: Floats, size: float) -> None:
+    def compare(self, losses: Floats, lower_values: Floats, size: float) -> None:
         """Catch an oracle that is no heuristic and said less than is known; ``size`` of terms."""
-        slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING_OF_SUMS * size
-        worse = (known > losses + slips).nonzero()[0]
+        slips = 1e-7 * np.maximum(1e-7, np.abs(lower_values)) + ROUNDING_OF_SUMS * size
+        worse = (lower_values > losses + slips).nonzero()[0]
         if worse.size and self.quality is not Quality.HEURISTIC:
             whose = f"instance {worse[0]}" if losses.size > 1 else "the instances taken together"
             self._catch(f"{whose}: a labelling worse than one found before or since")
@@ -260,7 +264,7 @@ class Stopping:
     Parameters
     ----------
     tol : float
-        Certified relative gap (see :func:`structsvm.status.relative_gap`).
+        Certified relative gap (see :func:`structsvm.problem.relative_gap`).
     max_iter : int
         Iterations; what one is depends on the solver, about N oracle calls in each of them.
     max_seconds : float

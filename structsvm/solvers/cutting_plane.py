@@ -18,8 +18,7 @@ from structsvm.masters import (
     WorkingSet,
     master_from,
 )
-from structsvm.problem import Outline, Risk
-from structsvm.regularizers import Quadratic
+from structsvm.problem import Outline, Quadratic, Risk
 from structsvm.solvers.base import Solver, require_convex
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache
@@ -118,9 +117,7 @@ class CuttingPlane(Solver):
         assert isinstance(run, CutRun)
         groups = run.groups(self.slack)
         cuts = run.working_set(groups)
-        fits = CACHE_BYTES // (8 * run.n_instances * run.dim)
-        n_cached = 0 if self.slack == "n" else min(self.cached_planes, fits)
-        cache = run.cache = PlaneCache(run.n_instances, n_cached, run.dim) if n_cached else None
+        cache = run.cache = self._cache_for(run)
         most = self.max_cuts or max(3 * cuts.n_groups, WORKING_SET_BYTES // (8 * run.dim))
         damping = self.damping
         omega = run.form
@@ -167,6 +164,12 @@ class CuttingPlane(Solver):
             else:
                 stalled = answer.is_minimum
             yield Step("; ".join(labels), len(cuts), stalled=stalled, state=state)
+
+    def _cache_for(self, run: CutRun) -> PlaneCache | None:
+        """Room for planes of each instance, where one cut is of all of them."""
+        fits = CACHE_BYTES // (8 * run.n_instances * run.dim)
+        n_cached = 0 if self.slack == "n" else min(self.cached_planes, fits)
+        return PlaneCache(run.n_instances, n_cached, run.dim) if n_cached else None
 
     def _attempts(self, run: CutRun, damping: float) -> list[tuple[float, float]]:
         """Accuracies of the master and dampings, tried in turn until something is gained."""
@@ -237,11 +240,12 @@ def _least(run: CutRun) -> float:
     return VIOLATED * min(1.0, abs(run.certificate.null) or 1.0)
 
 
-def _violated(run: CutRun, planes: Planes, known: Floats, w: Floats) -> Bools:
-    """Which planes are above the working set at ``w``, with the ``known`` values of its groups."""
+def _violated(run: CutRun, planes: Planes, lower_values: Floats, w: Floats) -> Bools:
+    """Which planes are above the working set at ``w``, with the values of its groups there."""
     heights = planes.intercepts + planes.slopes @ w
     if np.isnan(run.certificate.null):  # each function of a program has a scale of its own
         least = VIOLATED * (np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w))
     else:
-        least = max(_least(run), VIOLATED * float(np.abs(known[np.isfinite(known)]).sum()))
-    return np.asarray(heights > known[planes.groups] + least)
+        finite = lower_values[np.isfinite(lower_values)]
+        least = max(_least(run), VIOLATED * float(np.abs(finite).sum()))
+    return np.asarray(heights > lower_values[planes.groups] + least)

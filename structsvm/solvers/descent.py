@@ -7,17 +7,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from structsvm.errors import LearningError
-from structsvm.problem import Outline, Risk
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import PSD, Nonnegative, Outline, Risk, Solution, SquaredNorm, Status
 from structsvm.solvers.base import Solver, smooth_composite
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent_run import Descent
 from structsvm.solvers.lbfgs import descend
 from structsvm.solvers.run import AnyRun
-from structsvm.status import Solution, Status
 from structsvm.support import Floats, refuse_unless
-from structsvm.weights import PSD, Nonnegative
 
 logger = logging.getLogger("structsvm")
 SUFFICIENT = 1e-2  # share of the fall that the model predicts that a step must bring about

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.problem import CompositeRisk
+from structsvm.problem import CompositeRisk, Solution, Status
 from structsvm.solvers.certificate import Certificate, Step, Stopping
 from structsvm.solvers.checkpoint import SAME_LOSS, Checkpoint
 from structsvm.solvers.run import AnyRun
-from structsvm.status import Solution, Status
 from structsvm.support import Floats
 
 __all__ = ["Descent"]

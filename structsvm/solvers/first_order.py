@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.problem import Outline, RegularizedRisk, Risk
-from structsvm.regularizers import Quadratic
+from structsvm.problem import Outline, Quadratic, RegularizedRisk, Risk
 from structsvm.solvers.base import Solver, strongly_convex
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.masters import Labellings, Planes, as_objects
-from structsvm.problem import RegularizedRisk
-from structsvm.status import Quality
+from structsvm.problem import Quality, RegularizedRisk
 from structsvm.support import Floats, Ints
 
 CACHED_ARRAYS = ("_intercepts", "_slopes", "_seen")

@@ -28,8 +28,7 @@ from structsvm.masters import (
 )
 from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
-from structsvm.problem import RegularizedRisk
-from structsvm.regularizers import Quadratic
+from structsvm.problem import Quadratic, Quality, RegularizedRisk, Solution, Status, WeightSpace
 from structsvm.solvers.certificate import (
     ADMISSIBLE,
     BudgetSpentError,
@@ -42,9 +41,7 @@ from structsvm.solvers.checkpoint import SAME_LOSS, Checkpoint
 from structsvm.solvers.planes import Memory, PlaneCache
 from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
 from structsvm.solvers.support import support_of
-from structsvm.status import Quality, Solution, Status
 from structsvm.support import Floats, Ints, hook, read_only, shown
-from structsvm.weights import WeightSpace
 
 __all__ = ["AnyRun", "CutRun", "Run"]
 INSIDE = 1e-8  # by how much of its norm a weight may be outside of its cone, through rounding
@@ -154,10 +151,11 @@ class CutRun(AnyRun, ABC):
         """The minimum with the cuts in place of the functions; a lower bound follows from it."""
 
     @abstractmethod
-    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
+    def evaluate(self, w: Floats, groups: Ints, lower_values: Floats | None = None) -> Planes:
         """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
 
-        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before.
+        ``lower_values`` are lower bounds of the groups' losses at ``w``, from labellings found
+        before.
         """
 
     @hook
@@ -299,12 +297,12 @@ class Run(CutRun):
             self._noted(memory.best)
         return cuts
 
-    def _noted(self, planes: Planes, known: Floats | None = None) -> Planes:
+    def _noted(self, planes: Planes, lower_values: Floats | None = None) -> Planes:
         """An evaluation with Omega, after taking note of it as an upper bound."""
         planes = planes._replace(penalty=self.risk.penalty(planes.w))
         broken, amounts = violations(self.risk, planes.w)
         paid = self._worth(amounts)
-        self.certificate.update_upper(planes, known, broken <= ADMISSIBLE, paid)
+        self.certificate.update_upper(planes, lower_values, broken <= ADMISSIBLE, paid)
         if self.certificate.best is planes.w:
             self._broken = amounts
             self._most_broken = broken
@@ -329,10 +327,10 @@ class Run(CutRun):
             return best
         return null if violations(self.risk, null)[0] <= ADMISSIBLE else None
 
-    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
+    def evaluate(self, w: Floats, groups: Ints, lower_values: Floats | None = None) -> Planes:
         self.refuse_outside(w, self.risk.space)
-        if known is not None and self.cache is not None:
-            known = np.maximum(known, np.bincount(groups, self.cache.values(w)))
+        if lower_values is not None and self.cache is not None:
+            lower_values = np.maximum(lower_values, np.bincount(groups, self.cache.values(w)))
         planes = self._called(w, groups)
         best = self.memory.best
         if best is not None:  # new planes have to be below what oracles said at the best weight
@@ -342,9 +340,11 @@ class Run(CutRun):
                 terms = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(best.w)
                 size = best.size + planes.size + float(terms.sum())
                 self.certificate.compare(losses, heights, size)
-        planes = self._noted(planes, known)
+        planes = self._noted(planes, lower_values)
         if self.certificate.best is planes.w:
-            values = planes.values if known is None else np.maximum(planes.values, known)
+            values = (
+                planes.values if lower_values is None else np.maximum(planes.values, lower_values)
+            )
             self.memory.best = planes.without_cuts()._replace(values=values)
         return planes
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from structsvm.errors import OracleError, PluginError, StructSVMError, nth
 from structsvm.masters import Labellings, Planes, weakest
-from structsvm.problem import Problem, RegularizedRisk, Separation
-from structsvm.status import Quality
+from structsvm.problem import Problem, Quality, RegularizedRisk, Separation
 from structsvm.support import (
     Floats,
     Ints,

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.masters import Cut
-from structsvm.problem import RegularizedRisk
-from structsvm.status import SupportLabelling
+from structsvm.problem import RegularizedRisk, SupportLabelling
 
 
 def support_of(

@@ -25,8 +25,7 @@ from structsvm.partitions import (
     TraceObjective,
 )
 from structsvm.partitions.problem import count_of_truth
-from structsvm.problem import CompositeRisk
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import CompositeRisk, SquaredNorm
 from structsvm.support import difference, shown
 from structsvm.testing.oracle import Checked, Question, check_small, constraints_of, in_short
 from structsvm.testing.separation import TERM_ROUNDING, Asked, check_separation, random_weights

@@ -11,14 +11,22 @@ from structsvm.errors import LearningError, SettingsError
 from structsvm.masters import Cut, CvxpyMaster, Master, Request, WorkingSet, acceptable
 from structsvm.oracles import all_segmentations
 from structsvm.partitions import EquivalenceMatrix, Examples
-from structsvm.problem import Outline, Regularized
+from structsvm.problem import (
+    PSD,
+    Free,
+    Nonnegative,
+    Outline,
+    Product,
+    Regularized,
+    Regularizer,
+    SquaredNorm,
+    WeightSpace,
+)
 from structsvm.problems import ChangePoint
-from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.solvers import Solver
 from structsvm.support import Floats
 from structsvm.testing.oracle import Checked
 from structsvm.testing.separation import WEIGHT_SIZES
-from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
 SPACES_TRIED: tuple[WeightSpace, ...] = (
     Nonnegative(3),
@@ -54,7 +62,7 @@ def check_regularizer(
 
     Examples
     --------
-    >>> from structsvm.regularizers import SquaredNorm
+    >>> from structsvm.problem import SquaredNorm
     >>> from structsvm.testing import check_regularizer
     >>> check_regularizer(SquaredNorm())
     """

@@ -22,7 +22,7 @@ from structsvm.partitions import (
     TraceObjective,
 )
 from structsvm.partitions.constraint import ConstraintKind
-from structsvm.status import Quality
+from structsvm.problem import Quality
 from structsvm.support import asked, difference, shown
 
 

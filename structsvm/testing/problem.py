@@ -14,8 +14,7 @@ from structsvm.learner import MetricLearner, TrainingSet
 from structsvm.learner.fitting import FitState, Settings, untrained_of
 from structsvm.learner.stages import Inputs
 from structsvm.partitions import PartitionProblem
-from structsvm.problem import Problem
-from structsvm.status import Quality
+from structsvm.problem import Problem, Quality
 from structsvm.support import difference
 from structsvm.testing.kit import Kit, Report
 from structsvm.testing.oracle import Checked

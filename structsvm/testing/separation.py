@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import StructSVMError
-from structsvm.problem import Problem, Separation
+from structsvm.problem import Problem, Quality, Separation
 from structsvm.solvers.separation import check_feature, check_first_answer, check_loss
-from structsvm.status import Quality
 from structsvm.support import Floats, difference, shown
 from structsvm.testing.oracle import Checked, tolerance_of
 

@@ -12,10 +12,10 @@ from cli_kit import TRAIN
 import structsvm
 from structsvm.learner.files import load
 from structsvm.masters.newton import master_from
+from structsvm.problem import Status
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe
-from structsvm.status import Status
 
 
 class TestFit:

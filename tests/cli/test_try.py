@@ -387,7 +387,7 @@ def test_a_first_answer_that_takes_for_ever_is_learned_from_fewer_samples(
     done, recordings, tmp_path, monkeypatch, minutes, quick
 ):
     clock = Clock.of(monkeypatch, allowed_time, app, try_out, progress)
-    monkeypatch.setattr(try_out, "LEAST", 50)
+    monkeypatch.setattr(try_out, "FEWEST_SAMPLES", 50)
     start = clock.now
     choose = try_out.Search._choose
 
@@ -467,8 +467,8 @@ def test_what_was_tried_on_a_part_and_on_the_whole_is_kept_together(
     done, recordings, tmp_path, monkeypatch, at_once
 ):
     """A first answer that is learned from fewer samples than the choice is no reason to refuse."""
-    monkeypatch.setattr(try_out, "AT_ONCE", at_once)
-    monkeypatch.setattr(try_out, "A_SECOND", 1000)
+    monkeypatch.setattr(try_out, "FIRST_SAMPLES", at_once)
+    monkeypatch.setattr(try_out, "SAMPLES_A_SECOND", 1000)
     line = f"{TRY} {recordings} --groups ^p[0-9] -o {tmp_path}/out"
     _, err = done(line)
     assert "to answer in time" in err

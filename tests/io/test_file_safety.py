@@ -28,13 +28,12 @@ from structsvm.graphs.images import from_image
 from structsvm.io import read_images, read_recordings
 from structsvm.io.label_files import read_regions
 from structsvm.parallel import Processes
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import PSD, SquaredNorm
 from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.support.whole_files import write_atomically
-from structsvm.weights import PSD
 
 
 def risk():

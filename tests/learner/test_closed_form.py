@@ -22,8 +22,7 @@ from structsvm.interop import risk_of
 from structsvm.learner.closed_forms import LEADING
 from structsvm.learner.fitting import PART_OF_OLDA, SHRINKAGE_BESIDE
 from structsvm.plotting import report_page
-from structsvm.regularizers import SquaredNorm
-from structsvm.status import Status
+from structsvm.problem import SquaredNorm, Status
 
 XS, YS = changes(6)
 

@@ -26,7 +26,7 @@ from structsvm.learner.steps import decode_with
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Argmax, EquivalenceMatrix, Instance, Metric, Quality
 from structsvm.partitions.constraint import UNCONSTRAINED
-from structsvm.regularizers import Trace
+from structsvm.problem import Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
 
 P = 4

@@ -26,11 +26,10 @@ from structsvm.io import arrays_and_labels
 from structsvm.learner.files import MODEL, load, model_codec, save
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.parallel import Serial, Threads
-from structsvm.regularizers import Custom, SquaredNorm
+from structsvm.problem import Custom, SquaredNorm, SupportLabelling
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
-from structsvm.status import SupportLabelling
 from structsvm.support.codec import Codec, Unstorable, Unstored
 from structsvm.support.whole_files import write_atomically
 

@@ -22,8 +22,8 @@ from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.losses import partition_loss
+from structsvm.problem import Status
 from structsvm.problems import StateSequence
-from structsvm.status import Status
 from structsvm.testing import check_problem
 
 

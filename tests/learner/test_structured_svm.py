@@ -41,9 +41,8 @@ from structsvm import (
 from structsvm.errors import DataWarning, OracleWarning, PluginError
 from structsvm.interop import risk_of
 from structsvm.partitions import UNCONSTRAINED
-from structsvm.regularizers import Custom, SquaredNorm
+from structsvm.problem import Custom, Free, Product, SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.weights import Free, Product
 
 SlackRescaled = slack_rescaling.SlackRescaled
 COSTS = ((0.0, 1.0, 4.0), (2.0, 0.0, 1.0), (1.0, 3.0, 0.0))

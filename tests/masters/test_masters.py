@@ -19,10 +19,18 @@ from structsvm.masters.base import Cut, MasterSolution, Proximal, Request, Worki
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster, solve_by, solve_with, solved
 from structsvm.masters.newton import NewtonMaster, QuadraticModel, master_from, maximize
-from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
+from structsvm.problem import (
+    PSD,
+    Custom,
+    Free,
+    Nonnegative,
+    Product,
+    Separable,
+    SquaredNorm,
+    Status,
+    Trace,
+)
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.status import Status
-from structsvm.weights import PSD, Free, Nonnegative, Product
 
 CASES = {
     "free-squared": (Free(4), SquaredNorm(0.5)),

@@ -11,13 +11,11 @@ from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import SettingsError
 from structsvm.interop import risk_of
 from structsvm.model_selection import attempts
-from structsvm.regularizers import SquaredNorm, Trace
+from structsvm.problem import PSD, SquaredNorm, Status, Trace
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.solvers.planes import Memory
-from structsvm.status import Status
-from structsvm.weights import PSD
 
 STOPPING = Stopping(tol=1e-3, max_iter=2000)
 LAMS = (1.0, 0.1, 0.02)

@@ -20,11 +20,8 @@ from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
 from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling import OracleMax, StructuredHinge, segmentation_hinge
-from structsvm.problem import Separation
+from structsvm.problem import PSD, Free, Nonnegative, Product, Quality, Separation, SquaredNorm
 from structsvm.problems import ChangePoint
-from structsvm.regularizers import SquaredNorm
-from structsvm.status import Quality
-from structsvm.weights import PSD, Free, Nonnegative, Product
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "cutting_planes"

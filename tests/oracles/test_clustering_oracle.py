@@ -23,7 +23,7 @@ from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.status import Quality
+from structsvm.problem import Quality
 
 
 def random_objective(seed: int) -> TraceObjective:

@@ -13,7 +13,7 @@ from structsvm.partitions.constraint import Constraint, Region
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.status import Quality
+from structsvm.problem import Quality
 
 PRUNED = SequentialOracle()
 PLAIN = SequentialOracle(pruning=False)

@@ -12,7 +12,7 @@ from structsvm.oracles.exhaustive import ExhaustiveOracle, all_partitions, all_s
 from structsvm.partitions.constraint import Constraint, Region
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.status import Quality
+from structsvm.problem import Quality
 
 
 def canonical(labels) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.status import Quality
+from structsvm.problem import Quality
 
 
 def case(seed: int) -> tuple[TraceObjective, Constraint]:

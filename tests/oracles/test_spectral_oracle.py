@@ -18,7 +18,7 @@ from structsvm.oracles.spectral import CompressedProjector, SpectralOracle, comp
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.status import Quality
+from structsvm.problem import Quality
 
 both = pytest.mark.parametrize("centered", [True, False])
 

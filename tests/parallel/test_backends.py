@@ -25,14 +25,11 @@ from structsvm.errors import PluginError, SettingsError, StructSVMError
 from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from, local
 from structsvm.partitions import Examples
 from structsvm.partitions.objective import MetricObjective
-from structsvm.problem import Separation
+from structsvm.problem import PSD, Separation, SquaredNorm, Status
 from structsvm.problems.change_point import ChangePoint
-from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.status import Status
-from structsvm.weights import PSD
 
 
 def output_of_interrupted(program: str, line: bytes, folder: Path, seconds: float = 0.0) -> bytes:
@@ -282,8 +279,8 @@ INTERRUPTED = """
     import sys, time
     sys.path.insert(0, {tests!r})
     from enumerated import Listed, listed_risk
-    from structsvm.regularizers import SquaredNorm
-    from structsvm.weights import PSD
+    from structsvm.problem import SquaredNorm
+    from structsvm.problem import PSD
     from structsvm.parallel import backend_from
     from structsvm.solvers.base import Stopping
     from structsvm.solvers.cutting_plane import CuttingPlane

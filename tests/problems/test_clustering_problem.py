@@ -12,7 +12,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions import Examples
 from structsvm.partitions.losses import partition_loss
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import SquaredNorm
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 

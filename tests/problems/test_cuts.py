@@ -17,7 +17,7 @@ from structsvm.oracles import normalized_cut as cut_eigen
 from structsvm.oracles.cut_hinge import NormalizedHinge, PlainHinge
 from structsvm.oracles.normalized_cut import Embedding, two_means
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.regularizers import SquaredNorm
+from structsvm.problem import SquaredNorm
 
 # ---- the structured hinge loss
 

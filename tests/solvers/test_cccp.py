@@ -14,14 +14,12 @@ from structsvm.errors import MasterError, SettingsError
 from structsvm.graphs.labelled_nodes import node_labels
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions import Examples
+from structsvm.problem import PSD, Custom, Nonnegative, Product, Separable, SquaredNorm, Status
 from structsvm.problems.normalized_cut import NormalizedCut
-from structsvm.regularizers import Custom, Separable, SquaredNorm
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import CCCP, QuasiNewton
 from structsvm.solvers.lbfgs import descend
-from structsvm.status import Status
-from structsvm.weights import PSD, Nonnegative, Product
 
 
 def random_risk(seed, objective="normalized", metric="full", oracle="relaxed", lam=0.02, K=2):

@@ -17,17 +17,14 @@ from recording_cases import recordings_of_four_segments as recordings
 from structsvm import MetricLearner
 from structsvm.errors import CheckpointError, PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.problem import RegularizedRisk, Separation
-from structsvm.regularizers import Custom, SquaredNorm
+from structsvm.problem import PSD, Custom, Quality, RegularizedRisk, Separation, SquaredNorm, Status
 from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.checkpoint import identity
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.planes import Memory
-from structsvm.status import Quality, Status
 from structsvm.support.codec import fingerprint
-from structsvm.weights import PSD
 
 SPACE = PSD(3)
 OMEGA = SquaredNorm(0.05)
@@ -83,11 +80,11 @@ KILLED = """
     sys.path.insert(0, {tests!r})
     from enumerated import Listed, listed_risk
     from structsvm.support import archive
-    from structsvm.regularizers import SquaredNorm
+    from structsvm.problem import SquaredNorm
     from structsvm.solvers import checkpoint
     from structsvm.solvers.auto import solver_from
     from structsvm.solvers.base import Stopping
-    from structsvm.weights import PSD
+    from structsvm.problem import PSD
 
     seen, write = Counter(), archive.write_atomically
 

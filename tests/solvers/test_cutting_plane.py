@@ -22,17 +22,24 @@ from structsvm.masters.cvxpy import CvxpyMaster, solved
 from structsvm.masters.newton import NewtonMaster
 from structsvm.partitions import Examples
 from structsvm.partitions.objective import MetricObjective
-from structsvm.problem import Separation
+from structsvm.problem import (
+    PSD,
+    Nonnegative,
+    Product,
+    Quality,
+    Separable,
+    Separation,
+    SquaredNorm,
+    Status,
+    Trace,
+)
 from structsvm.problems.change_point import ChangePoint
-from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers import cutting_plane
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.solvers.planes import PlaneCache
 from structsvm.solvers.separation import blocks_of, separate_share
-from structsvm.status import Quality, Status
-from structsvm.weights import PSD, Nonnegative, Product
 
 FULL = (PSD(3), SquaredNorm(0.3))
 

@@ -21,7 +21,7 @@ from structsvm.partitions import Examples
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.regularizers import Regularizer, SquaredNorm, Trace
+from structsvm.problem import Regularizer, SquaredNorm, Trace
 from structsvm.solvers.auto import CONVEX, solver_from
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -187,9 +187,7 @@ def test_a_lower_bound_is_below_the_exact_dual_value_of_any_multipliers(offset, 
 def test_the_bound_of_a_plane_holds_for_every_slope_within_rounding(rng):
     """Full matrices too, for errors of the size of rounding made 1e9 times larger by the size."""
     from structsvm.masters.bounds import ROUNDING_OF_SUMS
-    from structsvm.problem import Regularized
-    from structsvm.regularizers import Separable
-    from structsvm.weights import PSD, Free, Nonnegative, Product
+    from structsvm.problem import PSD, Free, Nonnegative, Product, Regularized, Separable
 
     for space in (Nonnegative(4), PSD(3), Free(4), Product((PSD(3), Nonnegative(1)))):
         omega = SquaredNorm(0.3)

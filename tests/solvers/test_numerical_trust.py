@@ -24,7 +24,7 @@ from structsvm.interop import risk_of
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions import Metric, TraceObjective
-from structsvm.regularizers import Custom
+from structsvm.problem import Custom
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.solvers.certificate import Certificate
 

@@ -14,15 +14,25 @@ from structsvm.errors import CertificateError, OracleWarning, PluginError, Setti
 from structsvm.evaluation.compare import compare_on
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
-from structsvm.problem import Separation
-from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
+from structsvm.problem import (
+    PSD,
+    Custom,
+    Free,
+    Nonnegative,
+    Product,
+    Quality,
+    Separable,
+    Separation,
+    SquaredNorm,
+    Status,
+    Trace,
+    relative_gap,
+)
 from structsvm.solvers.auto import CONVEX, solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
-from structsvm.status import Quality, Status, relative_gap
-from structsvm.weights import PSD, Free, Nonnegative, Product
 
 FINE = Stopping(1e-6, 400)
 COARSE = Stopping(3e-2, 2000)

@@ -14,10 +14,9 @@ from structsvm import Clustering, MetricLearner, load, save
 from structsvm.errors import SettingsError
 from structsvm.interop import risk_of
 from structsvm.partitions import EquivalenceMatrix
+from structsvm.problem import PSD, Custom, Free, Nonnegative, Product, Separable, SquaredNorm, Trace
 from structsvm.problems import ChangePoint
-from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, CvxpyMaster, Memory, Stopping
-from structsvm.weights import PSD, Free, Nonnegative, Product
 
 Xs, YS = recordings(5, T=50)
 TIGHT = Stopping(tol=1e-4)

@@ -31,13 +31,11 @@ from structsvm.partitions import (
     Quality,
     SearchedInstance,
 )
-from structsvm.problem import Separation
+from structsvm.problem import History, Separation, SquaredNorm
 from structsvm.problems import Clustering
 from structsvm.problems.cut_risk import CutRisk
 from structsvm.problems.normalized_cut import CutObjective
-from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, ProjectedSubgradient
-from structsvm.status import History
 from structsvm.testing import (
     check_master,
     check_oracle,

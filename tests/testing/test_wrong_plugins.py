@@ -35,14 +35,20 @@ from structsvm.partitions import (
     TraceObjective,
     Traits,
 )
-from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.problem import (
+    PSD,
+    Custom,
+    Nonnegative,
+    Problem,
+    RegularizedRisk,
+    Separation,
+    SquaredNorm,
+)
 from structsvm.problems import Clustering, NormalizedCut, SegmentProblem
-from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe
 from structsvm.testing import check_problem
-from structsvm.weights import PSD, Nonnegative
 
 # ---- problems that are no partitions
 

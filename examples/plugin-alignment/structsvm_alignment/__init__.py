@@ -13,8 +13,15 @@ from scipy.spatial.distance import cdist
 
 from structsvm.errors import DataError
 from structsvm.partitions import Quality
-from structsvm.problem import CompletableProblem, Separation
-from structsvm.weights import PSD, Nonnegative, WeightSpace, metric_factor, svec
+from structsvm.problem import (
+    PSD,
+    CompletableProblem,
+    Nonnegative,
+    Separation,
+    WeightSpace,
+    metric_factor,
+    svec,
+)
 from structsvm_alignment.warping import deviations, warp
 
 __all__ = ["Alignment", "deviations", "pruned", "warp"]

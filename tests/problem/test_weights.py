@@ -5,7 +5,7 @@ import pytest
 from cases import refused
 
 from structsvm.errors import SettingsError
-from structsvm.weights import PSD, Free, Nonnegative, Product, smat, svec
+from structsvm.problem import PSD, Free, Nonnegative, Product, smat, svec
 
 SPACES = [
     Free(4),

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from structsvm.errors import SettingsError
+from structsvm.problem.weights import Free, Product, WeightSpace, factors_of
 from structsvm.support import Floats, hook, is_number, refuse_unless
-from structsvm.weights import Free, Product, WeightSpace, factors_of
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["Custom", "Quadratic", "Regularizer", "Separable", "SquaredNorm", "Trace", "check_lam"]
 
-SMALLEST, LARGEST = 1e-140, 1e140
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-140, 1e140
 """Weights whose squares, and those of what is divided by them, neither vanish nor overflow."""
 
 
@@ -26,8 +26,8 @@ class Quadratic:
 
     Examples
     --------
-    >>> from structsvm.regularizers import Quadratic, SquaredNorm
-    >>> from structsvm.weights import Nonnegative
+    >>> from structsvm.problem import Quadratic, SquaredNorm
+    >>> from structsvm.problem import Nonnegative
     >>> isinstance(SquaredNorm(2.0).as_quadratic(Nonnegative(3)), Quadratic)
     True
     """
@@ -47,8 +47,8 @@ class Regularizer(ABC):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.regularizers import Regularizer, SquaredNorm
-    >>> from structsvm.weights import Nonnegative
+    >>> from structsvm.problem import Regularizer, SquaredNorm
+    >>> from structsvm.problem import Nonnegative
     >>> isinstance(SquaredNorm(), Regularizer)
     True
     >>> SquaredNorm().scaled(4.0).value(np.array([1.0, 0.0]), Nonnegative(2))
@@ -98,7 +98,7 @@ class _Weighted(Regularizer):
 
     @hook
     def __post_init__(self) -> None:
-        _refuse_beyond("the weight", self.weight, SMALLEST, LARGEST)
+        _refuse_beyond("the weight", self.weight, SMALLEST_WEIGHT, LARGEST_WEIGHT)
         # Products of floats that are smaller would be rounded as those are.
         object.__setattr__(self, "weight", float(self.weight))
 
@@ -120,8 +120,8 @@ class SquaredNorm(_Weighted):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.regularizers import SquaredNorm
-    >>> from structsvm.weights import Nonnegative
+    >>> from structsvm.problem import SquaredNorm
+    >>> from structsvm.problem import Nonnegative
     >>> SquaredNorm(center=1.0).value(np.array([1.0, 3.0]), Nonnegative(2))
     2.0
     """
@@ -169,8 +169,8 @@ class Trace(_Weighted):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.regularizers import Trace
-    >>> from structsvm.weights import Nonnegative
+    >>> from structsvm.problem import Trace
+    >>> from structsvm.problem import Nonnegative
     >>> Trace(2.0).value(np.array([1.0, 3.0]), Nonnegative(2))
     8.0
     """
@@ -222,8 +222,8 @@ class Custom(_Weighted):
     --------
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from structsvm.regularizers import Custom
-    >>> from structsvm.weights import Nonnegative
+    >>> from structsvm.problem import Custom
+    >>> from structsvm.problem import Nonnegative
     >>> groups = Custom(lambda B: cp.norm(B[:2]) + cp.norm(B[2:]), weight=0.5)
     >>> round(groups.value(np.array([3.0, 4.0, 0.0]), Nonnegative(3)), 6)
     2.5
@@ -270,8 +270,8 @@ class Separable(Regularizer):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.regularizers import Separable, SquaredNorm, Trace
-    >>> from structsvm.weights import Nonnegative, Product
+    >>> from structsvm.problem import Separable, SquaredNorm, Trace
+    >>> from structsvm.problem import Nonnegative, Product
     >>> space = Product((Nonnegative(2), Nonnegative(1)))
     >>> Separable((Trace(), SquaredNorm())).value(np.array([1.0, 2.0, 4.0]), space)
     11.0
@@ -329,7 +329,7 @@ def check_lam(lam: Any) -> None:
 
     Examples
     --------
-    >>> from structsvm.regularizers import check_lam
+    >>> from structsvm.problem import check_lam
     >>> check_lam(0.0)
     Traceback (most recent call last):
         ...

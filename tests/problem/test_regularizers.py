@@ -6,9 +6,8 @@ import pytest
 from cases import cases
 
 from structsvm.errors import PluginError, SettingsError
-from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
+from structsvm.problem import PSD, Custom, Free, Nonnegative, Product, Separable, SquaredNorm, Trace
 from structsvm.testing import check_regularizer
-from structsvm.weights import PSD, Free, Nonnegative, Product
 
 MIXED = Product((PSD(3), Nonnegative(1)), metric_first=True)
 SEVERAL = Product((Free(2), PSD(2)))

@@ -52,7 +52,7 @@ def metric_factor(B: Floats, least: float = 0.0) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.weights import metric_factor
+    >>> from structsvm.problem import metric_factor
     >>> metric_factor(np.array([4.0, 0.0, 1.0]))
     array([[2., 0.],
            [0., 0.],
@@ -195,7 +195,7 @@ class PSD(WeightSpace):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.weights import PSD, smat, svec
+    >>> from structsvm.problem import PSD, smat, svec
     >>> A, B = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([[1.0, -1.0], [-1.0, 4.0]])
     >>> PSD(2).dim, round(float(svec(A) @ svec(B)), 9), float(np.trace(A @ B))
     (3, 12.0, 12.0)

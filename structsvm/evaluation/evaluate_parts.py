@@ -1,0 +1,104 @@
+"""What a learned metric is worth on parts of a single table: its rows, or its clusters."""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from structsvm.data import Counts, Instance, asked_counts, cluster_counts
+from structsvm.errors import DataError, parameter
+from structsvm.evaluation.guesses import Partitions, found_by_all
+from structsvm.evaluation.scores import Evaluation
+from structsvm.evaluation.split_tables import question_in_words
+from structsvm.evaluation.split_wholes import MOST_PARTS, Split
+from structsvm.evaluation.splits import split_instances
+from structsvm.evaluation.verdict import Evidence
+from structsvm.learner import Learner, TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS
+from structsvm.support import refuse_unlisted, stage
+from structsvm.training_labels import read_labels
+
+
+def evaluate_parts(
+    learner: Learner,
+    instances: Sequence[Instance],
+    labels_of_parts: Sequence[Any],
+    n_clusters: Counts | str,
+    tolerance: int,
+    asked: str,
+) -> Evaluation:
+    """Evaluate parts of one table; standard errors neglect that their training rows overlap."""
+    # Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
+    # are scaled separately, like new tables.
+    refuse_unlisted("split", asked, (ROWS, CLUSTERS, "auto"))
+    if len(instances) != 1:
+        raise DataError(parameter("split", asked) + f" is for one table, got {len(instances)}")
+    learned_from = learner.training_data_
+    labels = read_labels(learner.problem_, instances, labels_of_parts)
+    data = TrainingSet(learner.problem_, instances, labels, np.ones(1), labels_of_parts)
+    again = instances[0].data in learned_from
+    if again and len(learned_from) > 1:
+        raise DataError(
+            f"the model was learned from this table and {len(learned_from) - 1} more: judge it by "
+            "tables it has not seen"
+        )
+    if asked == "auto":
+        asked = (learner.question_ if again else None) or ROWS
+    split = split_instances(asked, data, MOST_PARTS, 0)
+    learned_from.warn_of_new_clusters(labels_of_parts, learner.question_)
+    parts = split.held_out
+    prepared = None
+    if not again and asked == ROWS:
+        whole = data.with_features([x.X for x in learner.inputs_(instances)])
+        prepared = whole.cut(split.pieces).instances
+    asked_for = asked_counts("true" if n_clusters is None else n_clusters, parts.truths)
+    counts = cluster_counts(asked_for, [part.n_samples for part in parts.instances], split.words)
+    return Evaluation.of(
+        learner.problem_,
+        [f"{asked} {i}" for i in range(len(parts))],
+        parts.labels,
+        _found_in_parts(learner, split, asked, again, counts, prepared),
+        tolerance,
+        shown={"learned_again": again},
+        draws=split.draws,
+        evidence=Evidence(
+            split.words,
+            seen=0 if again else len(learned_from.shares_known([x.data for x in parts.instances])),
+            method=learner.called,
+        ),
+        question=question_in_words(asked, len(parts), again),
+    )
+
+
+def _found_in_parts(
+    learner: Learner,
+    split: Split,
+    asked: str,
+    again: bool,
+    counts: Any,
+    prepared: Sequence[Instance] | None,
+) -> Partitions:
+    """Partitions of the parts, each by what was learned from the rest if ``again``."""
+    parts = split.held_out.instances
+    tuned = learner.baselines_
+    if asked == CLUSTERS:  # classifiers find no new clusters
+        tuned = {name: one for name, one in tuned.items() if one.sees is not None}
+    alike: Any = clone(learner)
+    scaled = getattr(learner.inputs_, "standardizer", None)
+    if asked == ROWS and scaled is not None and scaled.centres_each:
+        alike.standardize = "training"
+    guesses: Partitions = {}
+    for k in stage("folds", range(len(split))):
+        which = split.test(k).tolist()
+        own = copy(learner)
+        own.baselines_ = tuned
+        if again:
+            own = split.learned_without(k, alike, baselines=[n for n in tuned if n != "untrained"])
+        measured = [parts[i] for i in which]
+        inputs = own.inputs_(measured) if prepared is None else [prepared[i] for i in which]
+        here = [K for i in which if (K := counts[i])]
+        for name, of_fold in found_by_all(own, measured, inputs, here)[0].items():
+            guesses.setdefault(name, []).extend(of_fold)
+    return guesses
