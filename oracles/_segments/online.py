@@ -7,29 +7,15 @@ ended now, or if no segment had begun near a sample.
 from collections import deque
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from structsvm.data import LARGEST_VALUE
 from structsvm.errors import OracleError
-from structsvm.oracles._segments.running import (
-    N_ROWS,
-    N_SAMPLES,
-    N_THINNED,
-    PATHS,
-    RUNNING,
-    START,
-    STATE,
-    STATES,
-    Records,
-    are_scores,
-    forget,
-    gains,
-    go_on,
-)
+from structsvm.oracles._segments import running
+from structsvm.oracles._segments.running import Progress, Rules
 from structsvm.oracles.state_score import NEVER_LATE, StateScore
-from structsvm.support import Floats, Ints, is_number, is_whole, read_only, refuse_unless, shown
+from structsvm.support import Floats, all_within, is_number, is_whole, refuse_unless, shown
 
 AT_ONCE = 4096
 """Samples after which sums are begun anew, so that they keep their digits, and paths looked at."""
@@ -48,27 +34,20 @@ class OnlineSearch:
     All that a step changes is in arrays, so that Ctrl-C finds it done or not begun.
     """
 
-    rules: tuple[Any, ...]
-    running: Records
-    states: Records
+    rules: Rules
+    now: Progress
     rows: Floats
     """The samples that are still needed, and room for others, (m, columns)."""
-    mean: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    """Of the samples of segments in a metric, (n, columns)."""
-    paths: Records = field(default_factory=lambda: np.empty(0, PATHS))
-    counts: Ints = field(default_factory=lambda: np.array([0, 0, 0, -1, 0]))
     whole: Floats = field(default_factory=lambda: np.zeros((1, 0)))
     """What a segment earns that is a whole recording, shorter than any other, (C, n)."""
     n_before: int = 0  # samples around a boundary that matter where scores are late
     n_after: int = 0
-    price: float = 1.0  # the unit of losses
-    memory: int = 0  # samples that matter for what begins now, about
     n_given: int = 0
     first: int = 0  # the number of the first of the rows
     barred: tuple[int, int] = (0, -1)
     """No segment begins from the first of these samples to the last."""
-    copies: deque["OnlineSearch"] = field(default_factory=lambda: deque(maxlen=N_COPIES))
-    """What it was, from time to time."""
+    copies: deque[Progress] = field(default_factory=lambda: deque(maxlen=N_COPIES))
+    """How far it was, from time to time."""
     due: int = 0  # how many samples are given when the next one is kept
 
     @classmethod
@@ -84,14 +63,12 @@ class OnlineSearch:
         changes = score.changes.copy()
         np.fill_diagonal(changes, -np.inf)
         return cls(
-            (1.0, score.lengths, *map(read_only, (changes, score.late, gains(score.lengths)))),
-            np.zeros((C, columns + 1), RUNNING),
-            _at_first(score.first, score.last),
+            Rules.of(1.0, score.lengths, changes, score.late),
+            Progress.of(score.first, score.last, columns + 1),
             rows=np.empty((0, C)),
             whole=np.zeros((C, 0)) if lengths is None else lengths,
             n_before=max(0, -int(score.late.min(initial=0))),
             n_after=max(0, int(score.late.max(initial=0))),
-            memory=columns,
         )
 
     @classmethod
@@ -107,36 +84,27 @@ class OnlineSearch:
             refuse_unless(fits, name, f"an integer from {least} to {LARGEST_COUNT}", value)
         fits = is_number(price) and 0 <= price <= LARGEST_VALUE
         refuse_unless(fits, "price", f"a number from 0 to {LARGEST_VALUE:g}", price)
-        price = float(price)
-        lengths = np.zeros((1, 2))
-        rules = lengths, np.full((1, 1), -price), NEVER_LATE, gains(lengths)
+        last = np.full(1, -float(price))
         return cls(
-            (price, *map(read_only, rules)),
-            np.zeros((1, max_candidates), RUNNING),
-            _at_first(np.zeros(1), np.full(1, -price)),
+            Rules.of(float(price) or 1.0, np.zeros((1, 2)), last[None], NEVER_LATE),
+            Progress.of(np.zeros(1), last, max_candidates, n_columns),
             rows=np.empty((0, n_columns)),
-            mean=np.zeros((max_candidates, n_columns)),
-            price=price or 1.0,
         )
 
     @property
     def n_samples(self) -> int:
         """Those that were looked at."""
-        return int(self.counts[N_SAMPLES])
+        return self.now.n_samples
 
     @property
     def n_thinned(self) -> int:
         """How often segments were left out that might have been the best; 0 for an exact search."""
-        return int(self.counts[N_THINNED])
+        return int(self.now.counts[running.N_THINNED])
 
-    @property
-    def newest(self) -> list[Segment]:
-        """The last of the best segments; nothing where none are allowed."""
-        start, state = self.counts[START:].tolist()
-        return [(start, state)] if start >= 0 else []
-
-    def push(self, rows: Floats) -> None:
+    def push(self, rows: Floats) -> bool:
         """Go on by samples, (n, C); minus infinity is what is forbidden to a state.
+
+        Whether the last of the best segments is another one than before.
 
         The compiled searches read wherever they are told to, so that samples are checked here,
         whoever made them.
@@ -147,16 +115,18 @@ class OnlineSearch:
             raise OracleError(f"a search goes on by samples: {error}") from error
         if samples.shape[1:] != self.rows.shape[1:]:
             raise OracleError(f"expected samples (n, {self.rows.shape[1]}), got {samples.shape}")
-        if not are_scores(samples, LARGEST_VALUE, not self.mean.size):
-            raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
+        if not all_within(samples, LARGEST_VALUE):
+            forbidden = np.isneginf(samples) & (len(self.now.mean) == 0)
+            if not np.all(forbidden | (np.abs(samples) <= LARGEST_VALUE)):
+                raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
         self._take(samples)
-        self._go_on(self.n_given - self.n_after)
+        return self._go_on(self.n_given - self.n_after)
 
     def _take(self, samples: Floats) -> None:
         """Put samples behind those that are needed, and keep a copy from time to time."""
         if self.n_given >= self.due:
-            self.copies.append(self.copy())
-            self.due = self.n_given + max(COPIED, self.memory // 4)
+            self.copies.append(self.now.copy())
+            self.due = self.n_given + max(COPIED, self.rules.lengths.shape[1] // 4)
         n = self.n_given - self.first
         if n + len(samples) > len(self.rows):
             needed = self._needed(self.copies[0].n_samples)
@@ -174,27 +144,26 @@ class OnlineSearch:
         begin = max(since - self.n_before - self.first, 0)
         return self.rows[begin : self.n_given - self.first]
 
-    def _go_on(self, end: int) -> None:
+    def _go_on(self, end: int) -> bool:
         """Search further, up to so many of the samples that are there."""
         rows = self.rows[: self.n_given - self.first]
-        now = self.n_samples
-        while now < end:
-            stop = min(end, now + AT_ONCE)
-            n = len(self.states) * (stop - now + 1)
-            if self.counts[N_ROWS] + n > len(self.paths):
-                self._make_room(n)
-            go_on(
-                *(self.running, self.states, self.paths, self.counts, self.mean),
-                *(rows, self.first, stop, *self.barred, *self.rules),
-            )
-            now = stop
+        is_another = False
+        for begin in range(self.n_samples, end, AT_ONCE):
+            stop = min(end, begin + AT_ONCE)
+            self._make_room(len(self.now.states) * (stop - begin + 1))
+            where = rows, self.first, stop, *self.barred
+            is_another |= running.go_on(*self.now, *where, *self.rules)
+        return is_another
 
     def _make_room(self, n: int) -> None:
-        """Make room for so many rows more."""
-        forget(self.running, self.states, self.paths, self.counts)
-        kept = self.paths[: self.counts[N_ROWS]]
-        if 2 * len(kept) + n > len(self.paths):
-            self.paths = np.concatenate([kept, np.empty(len(kept) + n, PATHS)])
+        """Make room for so many paths more."""
+        if self.now.counts[running.N_ROWS] + n <= len(self.now.paths):
+            return
+        running.forget(*self.now[:-1])
+        kept = self.now.counts[running.N_ROWS]
+        if 2 * kept + n > len(self.now.paths):
+            more = np.resize(self.now.paths, 2 * kept + n)  # what is behind the kept is of no use
+            self.now = self.now._replace(paths=more)
 
     def end(self) -> None:
         """Search to the end of a recording that has no further samples."""
@@ -203,8 +172,7 @@ class OnlineSearch:
     def copy(self) -> "OnlineSearch":
         """The same search, which goes on alone."""
         search = copy(self)
-        for name in ("running", "states", "paths", "counts", "mean"):
-            setattr(search, name, getattr(self, name).copy())
+        search.now = self.now.copy()
         search.rows = self._needed(self.n_samples).copy()
         search.first = self.n_given - len(search.rows)
         search.copies = deque(maxlen=N_COPIES)
@@ -213,7 +181,9 @@ class OnlineSearch:
 
     def loss(self) -> float:
         """What the best segmentation so far costs, in the units of margins."""
-        return -max(self._of_paths(), float(self._of_whole().max(initial=-np.inf))) / self.price
+        return -max(self._of_paths(), float(self._of_whole().max(initial=-np.inf))) / float(
+            self.rules.unit
+        )
 
     def loss_without(self, low: int, high: int) -> float | None:
         """The same if none began from ``low`` to ``high``; None where that is too long ago."""
@@ -222,11 +192,9 @@ class OnlineSearch:
         earlier = [one for one in self.copies if one.n_samples < max(low, 1)]
         if not earlier:
             return None
-        search = earlier[-1].copy()
+        search = copy(self)
+        search.now = earlier[-1].copy()
         search.barred = min(max(low, 0), self.n_given), min(max(high, -1), self.n_given)
-        search.rows = self.rows
-        search.first = self.first
-        search.n_given = self.n_given
         search._go_on(self.n_samples)
         return search.loss()
 
@@ -235,12 +203,13 @@ class OnlineSearch:
         of_whole = self._of_whole()
         if of_whole.size and of_whole.max() > self._of_paths():
             return [(0, int(of_whole.argmax()))]
-        c = self.counts[STATE]
-        best = self.states["best"][c]
-        return self._path_to(int(self.running["row"][c, best])) if best >= 0 else []
+        return self._path_to(self.now.counts[running.BEST])
 
     def _of_paths(self) -> float:
-        state = self.states[self.counts[STATE]]
+        best = self.now.counts[running.BEST]
+        if best < 0:
+            return -np.inf
+        state = self.now.states[self.now.paths[best]["state"]]
         return float(state["closed"] + state["last"] + state["gone"])
 
     def _of_whole(self) -> Floats:
@@ -248,7 +217,7 @@ class OnlineSearch:
         n = self.n_samples
         if not 0 < n < self.whole.shape[1]:
             return self.whole[0, :0]
-        return np.asarray(self.states["total"] + self.whole[:, n] + self.states["last"])
+        return np.asarray(self.now.states["total"] + self.whole[:, n] + self.now.states["last"])
 
     def settle(self) -> list[Segment]:
         """Put aside what no further sample can change: the segments of all paths that may be the
@@ -256,25 +225,15 @@ class OnlineSearch:
         """
         if self.n_samples < self.whole.shape[1]:
             return []  # it may be one segment still
-        common = forget(self.running, self.states, self.paths, self.counts)
+        common = running.forget(*self.now[:-1])
         segments = self._path_to(common)
         if segments:
-            self.paths[common]["before"] = -1
+            self.now.paths[common]["before"] = -1
         return segments
 
     def _path_to(self, row: int) -> list[Segment]:
         path = []
         while row >= 0:
-            start, state, row = self.paths[row].tolist()
+            start, state, row = self.now.paths[row].tolist()
             path.append((start, state))
         return path[::-1]
-
-
-def _at_first(first: Floats, last: Floats) -> Records:
-    """States of a recording without a sample."""
-    states = np.zeros(first.size, STATES)
-    states["closed"] = -np.inf
-    states["best"] = -1
-    states["last"] = last
-    states["total"] = first
-    return states

@@ -10,12 +10,12 @@ older than the rows of the segments that follow, so that one sweep from the newe
 still needed, and from where on paths have parted.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.support import Floats, Ints, compiled, inner
+from structsvm.support import Floats, Ints, compiled, inner, read_only
 
 Record = Any
 Records = NDArray[Any]
@@ -37,9 +37,9 @@ STATES = np.dtype(
 and its score; what the last segment of a recording earns; what it earns as the first one, and the
 scores of all samples; what was taken from all scores."""
 
-N_ROWS, N_SAMPLES, N_THINNED, START, STATE = range(5)
+N_ROWS, N_SAMPLES, N_THINNED, BEST = range(4)
 """What is counted, in one array: the rows of the table of paths, the samples so far, how often
-segments were thinned; and where the last one of the best segments begins, or -1, and its state."""
+segments were thinned; and the row of the last one of the best segments, or -1."""
 
 SLACK = 1e-9
 """What a segment has to be behind before it is left out, as a part of its score: far above
@@ -47,6 +47,51 @@ rounding, so that ties are those of a search over all."""
 
 MOST_COMPARED = 4096  # lengths whose differences have bounds of their own: squared for each state
 OLDER, NEWER = 0, 1
+
+
+class Progress(NamedTuple):
+    """All that a step changes, so that Ctrl-C finds it done or not begun."""
+
+    running: Any
+    states: Any
+    paths: Any
+    counts: Any
+    mean: Any
+    """Of the samples of segments in a metric, which is the only state, (n, columns)."""
+
+    @classmethod
+    def of(cls, first: Floats, last: Floats, n: int, n_columns: int | None = None) -> "Progress":
+        """That of a recording without a sample; ``n_columns`` in a metric."""
+        running = np.zeros((first.size, n), RUNNING)
+        states = np.zeros(first.size, STATES)
+        states["closed"] = -np.inf
+        states["best"] = -1
+        states["last"] = last
+        states["total"] = first
+        mean = np.zeros((0, 0) if n_columns is None else (n, n_columns))
+        return cls(running, states, np.empty(0, PATHS), np.array([0, 0, 0, -1]), mean)
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.counts[N_SAMPLES])
+
+    def copy(self) -> "Progress":
+        return Progress(*(part.copy() for part in self))
+
+
+class Rules(NamedTuple):
+    """What a search goes by."""
+
+    unit: Any
+    """Of losses: the price of a change in a metric."""
+    lengths: Any
+    changes: Any
+    late: Any
+    gain: Any
+
+    @classmethod
+    def of(cls, unit: float, lengths: Floats, changes: Floats, late: Ints) -> "Rules":
+        return cls(unit, *map(read_only, (lengths, changes, late, gains(lengths))))
 
 
 @compiled()
@@ -104,11 +149,11 @@ def go_on(
     changes: Floats,
     late: Ints,
     gain: Floats,
-) -> None:
+) -> bool:
     """Go on by samples (m, columns) that come after ``first`` others, until there are ``end``.
 
-    No segment begins from ``low`` to ``high``. In a metric segments have means (n, r), and one
-    follows another in the only state.
+    Whether the last of the best segments is another one then. No segment begins from ``low`` to
+    ``high``. In a metric segments have means (n, r), and one follows another in the only state.
     """
     C = states.size
     if counts[N_SAMPLES] == 0:
@@ -135,8 +180,9 @@ def go_on(
         if states[a].closed + states[a].last > states[c].closed + states[c].last:
             c = a
     counts[N_SAMPLES] = end
-    counts[START] = running[c, states[c].best].start if states[c].best >= 0 else -1
-    counts[STATE] = c
+    before = counts[BEST]
+    counts[BEST] = running[c, states[c].best].row if states[c].best >= 0 else -1
+    return bool(counts[BEST] != before)
 
 
 @inner(_nrt=False)
@@ -326,39 +372,28 @@ def forget(running: Records, states: Records, paths: Records, counts: Ints) -> i
     left = 0
     for i in range(n):
         if number[i] > 0:
+            if counts[BEST] == i:
+                counts[BEST] = left
             number[i] = left  # the row that it is from now on
             paths[left] = paths[i]
             if paths[left].before >= 0:
                 paths[left].before = number[paths[left].before]
             left += 1
     counts[N_ROWS] = left
-    _take_away(running, states)
+    shared = _shared(states)
     for c in range(states.size):
+        states[c].closed -= shared
+        states[c].gone += shared
         for k in range(states[c].n):
+            running[c, k].value -= shared
             running[c, k].row = number[running[c, k].row]
     return number[common] if common >= 0 else -1
 
 
 @inner(_nrt=False)
-def _take_away(running: Records, states: Records) -> None:
-    """Take from all scores what they have in common."""
+def _shared(states: Records) -> float:
+    """What all scores have in common."""
     most = -np.inf
     for state in states:
         most = max(most, state.closed)
-    if most == -np.inf:
-        return
-    for c in range(states.size):
-        states[c].closed -= most
-        states[c].gone += most
-        for k in range(states[c].n):
-            running[c, k].value -= most
-
-
-@inner(no_cpython_wrapper=False, _nrt=False)
-def are_scores(rows: Floats, largest: float, forbid: bool) -> bool:
-    """Whether all are numbers up to the largest, or minus infinity where that may be."""
-    for t in range(rows.shape[0]):
-        for c in range(rows.shape[1]):
-            if not (abs(rows[t, c]) <= largest or (forbid and rows[t, c] == -np.inf)):
-                return False
-    return True
+    return most if most > -np.inf else 0.0

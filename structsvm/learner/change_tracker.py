@@ -72,8 +72,7 @@ class ChangeTracker:
         search = self.search
         changes: list[Change] = []
         for a in range(0, len(rows), PIECE):
-            search.push(rows[a : a + PIECE])
-            if search.newest != self._found[-1:] or search.n_given >= self._due:
+            if search.push(rows[a : a + PIECE]) or search.n_given >= self._due:
                 changes += self._news()
         return changes
 

@@ -27,7 +27,7 @@ from structsvm import (
 from structsvm.baselines import FrameClassifier
 from structsvm.errors import DataWarning
 from structsvm.features import Chain, Columns, Lags, MovingStatistics, Rows, StateScores, Union
-from structsvm.oracles._segments import online
+from structsvm.oracles._segments import running
 from structsvm.partitions import FalseAlarms
 from structsvm.support.interrupts import Interrupts
 
@@ -171,14 +171,14 @@ def test_a_stream_goes_on_after_ctrl_c(learned, monkeypatch, moment, name):
         stream = learner.stream()
         calls = count()
 
-        def pressed(*args, calls=calls, go_on=online.go_on):
+        def pressed(*args, calls=calls, go_on=running.go_on):
             is_pressed = not isinstance(getsignal(SIGINT), Interrupts) and next(calls) % 3 == 0
-            if moment == "after" or not is_pressed:
-                go_on(*args)
+            is_another = (moment == "after" or not is_pressed) and go_on(*args)
             if is_pressed:
                 raise KeyboardInterrupt
+            return is_another
 
-        monkeypatch.setattr(online, "go_on", pressed)
+        monkeypatch.setattr(running, "go_on", pressed)
         n_pressed = 0
         for t in range(0, len(X), 5):
             block = X[t : t + 5].copy()

@@ -5,7 +5,7 @@ import pytest
 
 from structsvm.errors import OracleError
 from structsvm.oracles import SequentialOracle, StateScore, best_states, sequential
-from structsvm.oracles._segments import online
+from structsvm.oracles._segments import online, running
 from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.states import ANYWHERE, NOWHERE, search_states
 from structsvm.oracles.semi_markov import _path_of_running
@@ -184,8 +184,8 @@ def test_a_long_quiet_stream_takes_no_more_memory():
         changes.push(rng.normal(size=(500, 4)))
         states.settle()
         changes.settle()
-        kept = states.states["n"].sum(), states.counts[online.N_ROWS]
-        sizes.append((*kept, changes.states["n"][0], changes.counts[online.N_ROWS]))
+        kept = states.now.states["n"].sum(), states.now.counts[running.N_ROWS]
+        sizes.append((*kept, changes.now.states["n"][0], changes.now.counts[running.N_ROWS]))
     assert changes.n_thinned > 0
     assert changes.segments() == [(0, 0)]
     assert [state for _, state in states.segments()] == [0]
@@ -201,6 +201,6 @@ def test_there_is_room_for_so_many_segments_and_no_more(most):
     search = OnlineSearch.of_changes(2, 400.0, max_candidates=most)
     for row in Z[:, None]:
         search.push(row)
-        assert search.states["n"][0] <= most
+        assert search.now.states["n"][0] <= most
     assert search.n_thinned > 0
     assert [start for start, _ in search.segments()] == [0, 150]
