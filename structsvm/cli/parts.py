@@ -185,13 +185,13 @@ def _stretches(part: Part, most: int, longest: int) -> Part:
     for i in range(len(data)):
         pieces = _pieces(data, i, times)
         _, rows = pieces[rng.integers(len(pieces))]
-        kept.append((i, _about_a_change(data.labels[i], rows, longest)))
+        kept.append((i, _about_a_change(data.labels[i], rows, longest, rng)))
     stretches = part.cut(kept)
     return replace(stretches, data=replace(stretches.data, groups=data.groups), is_thinned=True)
 
 
-def _about_a_change(known: Known, rows: Ints, most: int) -> Ints:
-    """So many samples of a stretch at most, about the middle one of its changes, between labels."""
+def _about_a_change(known: Known, rows: Ints, most: int, rng: np.random.Generator) -> Ints:
+    """So many samples of a stretch at most, between labels, with the middle one of its changes."""
     if rows.size <= most:
         return rows
     labelled = known.rows[np.isin(known.rows, rows)]
@@ -199,7 +199,8 @@ def _about_a_change(known: Known, rows: Ints, most: int) -> Ints:
         return rows
     changes = known.changes[np.isin(known.changes, rows)]
     middle = changes[changes.size // 2] if changes.size else labelled[labelled.size // 2]
-    first = max(labelled[0], min(middle - most // 2, labelled[-1] + 1 - most))
+    before = int(rng.integers(most // 8, most - most // 8))  # anywhere: times alone tell nothing
+    first = max(labelled[0], min(middle - before, labelled[-1] + 1 - most))
     return np.arange(first, min(first + most, labelled[-1] + 1))
 
 

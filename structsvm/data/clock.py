@@ -31,6 +31,8 @@ LENGTH = re.compile(
     re.IGNORECASE,
 )
 """A length of time as ISO 8601, pandas or MATLAB write it: PT1.5S, 0 days 00:00:01.5, 1.5 sec."""
+EVEN = 30
+"""How many times longer than elsewhere the longest step may be in a way of reading dates."""
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
@@ -97,6 +99,12 @@ def seconds_in(text: str) -> float | None:
     return round(60 * int(match[1]) + float(match[2].replace(",", ".")), 9)
 
 
+def _largest_of_steps(dates: Any) -> float:
+    """The longest step between dates, in units of the median one."""
+    steps = np.diff(np.unique(dates.dropna().astype("int64")))
+    return float(steps.max() / np.median(steps)) if steps.size else 1.0
+
+
 def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
     """Convert to dates in UTC; return also if the day is first, and if that is doubtful."""
     pandas = require("pandas", "files", "reading tables")
@@ -111,8 +119,11 @@ def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
     readings = [dates for dates in readings if not dates[column.notna()].isna().any()]
     if not readings:
         return None
-    # nobody samples a day in each of seven months: the way that spans the least time is meant
-    dates = min(readings, key=lambda one: one.max() - one.min())
+    # nobody samples a day in each of seven months, nor twelve days of each year: the way is meant
+    # that spans the least time, of those with steps that are about as even as can be
+    gaps = [_largest_of_steps(one) for one in readings]
+    even = [one for one, gap in zip(readings, gaps, strict=True) if gap <= EVEN * min(gaps)]
+    dates = min(even, key=lambda one: one.max() - one.min())
     first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
     day_first = bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
     is_either = not (day_first and has_points) and any(not one.equals(dates) for one in readings)

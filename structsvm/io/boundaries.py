@@ -89,6 +89,8 @@ class MeaningOfEnds:
         n_pairs = n_units = n_touching = n_slight = 0
         for stretches, axis in several:
             for pair in pairs_in_time(stretches):
+                if not axis.values[0] <= pair[1].start <= axis.values[-1]:
+                    continue  # it is of another recording
                 gap = _gap(pair, axis)
                 step = _step(axis)
                 n_pairs += 1

@@ -25,7 +25,14 @@ from structsvm.errors import (
 )
 from structsvm.io.changes import JOIN
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as
-from structsvm.io.folders import Paths, checked_path, find_recordings, holds_stretches, shared
+from structsvm.io.folders import (
+    Paths,
+    checked_path,
+    find_recordings,
+    holds_stretches,
+    names_stretches,
+    shared,
+)
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.npz import read_npz
 from structsvm.io.recording import USUAL_OPTIONS, FileOptions, Origin, Recording, n_alike
@@ -151,7 +158,7 @@ def _labels_beside(path: Path, files: Sequence[Path]) -> str:
             continue
         for entry in entries:
             table = entry if entry.is_file() else next(iter(sorted(entry.glob("*.*"))), entry)
-            if table in files or not holds_stretches(table):
+            if table in files or not (names_stretches(table) or holds_stretches(table)):
                 continue
             folders = {*chain.from_iterable(file.parents for file in files)}
             for name in (table.name, "*" + escape(table.name[n_alike(table.stem, path.stem) :])):

@@ -164,11 +164,18 @@ def _tables_beside(files: Sequence[Path]) -> set[Path]:
         if kind_of(path) in TEXT_KINDS:
             alike.setdefault(first_line(path), []).append(path)
     tables: set[Path] = set()
-    for some in alike.values():
+    of_labels = [names_stretches(some[0]) for some in alike.values()]
+    for some, names in zip(alike.values(), of_labels, strict=True):
         is_list = len(some) == 1 and _lists(first_rows(some[0]), files)
-        if is_list or holds_stretches(some[0]):
+        if is_list or (names and not all(of_labels)) or holds_stretches(some[0]):
             tables.update(some)
     return tables
+
+
+def names_stretches(path: Path) -> bool:
+    """Whether a table has columns of starts, of ends and of labels, whatever else it has."""
+    header = next(iter(first_rows(path)), ())
+    return {"start", "end", "label"} <= columns_in(header).keys()
 
 
 def holds_stretches(path: Path) -> bool:

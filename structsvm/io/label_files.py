@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -360,10 +360,15 @@ def _of_speakers(file: LabelFile) -> Iterator[Interval]:
 
 
 def _are_lines_of_samples(file: LabelFile) -> bool:
-    """Whether every line is the name of a state and nothing else, and the first is no header."""
+    """Whether every line is a state and nothing else, and the first is no header.
+
+    Numbers are states where most are those of the line above: no changes are.
+    """
     lines = [text.strip() for _, text in file.lines]
     if file.columns or not lines or lines.count(lines[0]) == 1 or role_of(lines[0]):
         return False
+    if all(text.isdecimal() for text in lines):
+        return 2 * sum(a == b for a, b in pairwise(lines)) > len(lines)
     return not any(re.search(r"[\t;,]", text) or is_moment(text.split()[0]) for text in lines)
 
 

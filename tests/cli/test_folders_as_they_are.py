@@ -281,6 +281,20 @@ class TestTablesBeside:
         with pytest.raises(DataError, match=r"with_labels\(recordings, '\*.TextGrid'\)"):
             read_recordings(tmp_path, time_column="time")
 
+    def test_stretches_with_measured_columns_are_offered_beside_recordings(self, refused, tmp_path):
+        """The tabular events of BORIS have the length of the film, too, and frames a second."""
+        events = {"Observation id": "o", "Total length": 9.5, "FPS": 30, "Behavior": ["a", "b"]}
+        events |= {"Start (s)": [0, 4], "Stop (s)": [4, 9], "Duration (s)": [4, 5]}
+        for k in range(4):
+            put(tmp_path / f"o{k}.csv", pd.DataFrame({"time": np.arange(9.0), "x": range(9)}))
+            put(tmp_path / f"o{k}_events.tsv", pd.DataFrame(events), sep="\t")
+        said = refused(f"fit change-point {tmp_path} -o {tmp_path}/o --time-column time")
+        assert "--labels '*_events.tsv', labels of stretches of time" in said
+        alone = tmp_path / "windows"
+        for k in range(2):  # which are recordings where there are no others
+            put(alone / f"o{k}.csv", pd.DataFrame(events).drop(columns="Observation id"))
+        assert len(find_recordings(alone)[0]) == 2
+
     def test_an_export_about_one_observation_is_of_the_recording_called_so(self, tmp_path):
         for k in range(2):
             frame = pd.DataFrame({"time": np.arange(9.0), "x": range(9)})

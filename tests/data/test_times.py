@@ -130,6 +130,14 @@ def test_the_day_or_the_month_comes_first_as_in_all_of_the_column(tmp_path, styl
     assert found.time.sample_at(moments[11].isoformat()) == 11
 
 
+@pytest.mark.parametrize("style", ["%d/%m/%Y", "%m/%d/%Y"])
+@pytest.mark.parametrize("freq", ["MS", "QS"])
+def test_the_first_days_of_months_are_no_first_days_of_years(tmp_path, style, freq):
+    moments = pd.date_range("1990-01-01", periods=60, freq=freq)
+    found = read(tmp_path, moments.strftime(style).tolist())
+    np.testing.assert_array_equal(found.time.values, moments.to_numpy())
+
+
 @pytest.mark.parametrize(("kind", "step"), [(np.int8, 60), (np.uint8, 100), (np.int16, 16000)])
 def test_steps_of_small_integers_do_not_overflow(kind, step):
     times = np.array([0, step, 2 * step], dtype=kind)

@@ -1,6 +1,7 @@
 """Rows of labels as tools write them: pairs, open ends, last samples, lines without a header."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -194,6 +195,17 @@ INCLUSIVE = {
     ),
     "clock": (table("start,end,state", dates(inclusive(), "%H:%M:%S", "s")), cow(DATES)),
 }
+
+
+def test_ends_are_those_of_last_samples_whatever_else_a_file_says_of_other_days(tmp_path):
+    """Stretches of trips that were not read, 5 s apart as those of a trip are, touch nothing."""
+    rows = [(5 * a, 5 * b - 5, c) for a, b, c in STATES]
+    later = [(3600 * day + a, 3600 * day + b, c) for day in (1, 2) for a, b, c in rows]
+    text = table("start,end,state", dates(rows + later, "%Y-%m-%d %H:%M:%S", "s"))
+    with pytest.warns(DataWarning) as told:
+        found = labels(tmp_path, text, recording=cow(DATES[0] + 5 * (DATES - DATES[0])))
+    assert found == Y
+    assert any(re.search(LAST_SAMPLES, str(one.message)) for one in told)
 
 
 @pytest.mark.parametrize(("text", "recording"), INCLUSIVE.values(), ids=INCLUSIVE)

@@ -82,6 +82,14 @@ def test_rows_of_samples_at_another_rate(tmp_path, kind):
             labelled(tmp_path, of_rows(kind, n), ending, blanks=True, outside="b")
 
 
+def test_numbers_are_states_of_samples_where_most_are_those_of_the_line_above(tmp_path):
+    """The numbers of activities, one for each sample, were taken for places of changes."""
+    rows = [5] * 8 + [12] * 7 + [5] * 5
+    assert labelled(tmp_path, "\n".join(map(str, rows)), "txt") == [*map(str, rows)]
+    changes = labelled(tmp_path, "4\n7.5\n", "txt")
+    assert np.flatnonzero(np.diff(changes)).tolist() == [7, 14]
+
+
 def test_a_column_that_does_not_count_rows_is_no_number_of_a_sample(tmp_path):
     with pytest.raises(DataError, match="no column of the start"):
         labelled(tmp_path, of_rows("n,epoch,stage", 20))
