@@ -25,8 +25,10 @@ LAB = (25.0, 12.0, 12.0)  # scale of L, a and b: about their spread over the pix
 MOST_PIXELS = 1_000_000
 """Pixels that superpixels are computed from: larger images are reduced by a whole factor."""
 FEWER, PIXELS_OF_ONE = 5, 16
-"""A warning names an image with so many times fewer superpixels than were asked for, if it has so
-many pixels for each."""
+"""Superpixels are made rounder where they are so many times fewer than were asked for, if there are
+so many pixels for each."""
+ROUNDER, ROUND = 3.0, 1e4
+"""By how much a larger compactness is tried in turn, and one from which on they are a grid."""
 SMOOTHED_BY = (1.0, 2.0, 4.0, 8.0)
 """Standard deviations in pixels of what a classifier of pixels sees around each."""
 GRADIENT_SCALE, TEXTURE_SCALE, CENTRE_SCALE, BORDER_SCALE = 0.8, 0.7, 0.14, 0.12
@@ -43,7 +45,8 @@ class GraphOfImage:
     n_superpixels : int
         About so many superpixels.
     compactness : float
-        Of SLIC: larger values make rounder superpixels.
+        Of SLIC: larger values make rounder superpixels. It is raised for a noisy image of which
+        there would be far fewer, with a warning.
     edges : {"all", "adjacent"}
         Which superpixels are joined: all pairs, or those that touch.
     radius : float
@@ -119,24 +122,37 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
 
 
 def _superpixels(pixels: Floats, settings: GraphOfImage) -> Ints:
-    """The number of the superpixel of each pixel, (H, W); a warning if there are far fewer."""
+    """The number of the superpixel of each pixel, (H, W), rounder where noise tears them apart."""
+    asked = settings.n_superpixels
+    compactness = settings.compactness
+    regions = _regions(pixels, asked, compactness)
+    n = n_first = int(regions.max()) + 1
+    is_fine = asked <= regions.size / PIXELS_OF_ONE
+    while FEWER * n < asked and is_fine and compactness < ROUND:
+        compactness *= ROUNDER
+        regions = _regions(pixels, asked, compactness)
+        n = int(regions.max()) + 1
+    if compactness > settings.compactness:
+        warn(
+            f"an image has {counted(n_first, 'superpixel')} where {asked} were asked for, as noisy "
+            f"ones do: with a compactness of {compactness:g} in the place of "
+            f"{settings.compactness:g} there are {n}, which are taken"
+        )
+    return regions
+
+
+def _regions(pixels: Floats, n_regions: int, compactness: float) -> Ints:
+    """The number of the region of SLIC that each pixel is in, (H, W)."""
     segmentation = require("skimage.segmentation", "images", "superpixels")
     superpixels = segmentation.slic(
         pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels,
-        n_segments=settings.n_superpixels,
-        compactness=settings.compactness,
+        n_segments=n_regions,
+        compactness=compactness,
         start_label=0,
         channel_axis=2,
     )
     numbers = np.unique(superpixels, return_inverse=True)[1]
     regions: Ints = numbers.reshape(superpixels.shape).astype(np.int64)
-    T = int(regions.max()) + 1
-    asked = settings.n_superpixels
-    if FEWER * T < asked <= regions.size / PIXELS_OF_ONE:
-        warn(
-            f"an image has {counted(T, 'superpixel')} where {asked} were asked for, as noisy ones "
-            f"do: raise compactness, which is {settings.compactness:g}, or smooth the image"
-        )
     return regions
 
 

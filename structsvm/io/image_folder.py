@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from structsvm.data import UNKNOWN
 from structsvm.errors import DataError, parameter, printable, warn, wording
 from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS, pixels_of, read_label_map
-from structsvm.support import counted, in_time
+from structsvm.support import counted, in_time, listed
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
@@ -44,6 +44,35 @@ class LabelledImage:
     """The file of the image."""
 
 
+@dataclass(frozen=True)
+class LabelMaps:
+    """A folder of label maps, and what their names add to those of the images."""
+
+    folder: Path
+    endings: Sequence[str]
+
+    @classmethod
+    def of(cls, folder: Path, images: Sequence[Path]) -> "LabelMaps":
+        """Find out what all names add, where none is that of an image, nor that with ``_mask``."""
+        usual = cls(folder, ("", MASK_ENDING))
+        stems = [one.stem for one in folder.iterdir() if one.suffix.lower() in MASK_KINDS]
+        begun = [stem for stem in stems if images and stem.startswith(images[0].stem)]
+        added = [stem.removeprefix(images[0].stem) for stem in begun]
+        endings = [end for end in added if {one.stem + end for one in images} <= {*stems}]
+        if any(map(usual.map_of, images)) or len(endings) != 1:
+            return usual
+        warn(f"{folder}: label maps are called as images with {endings[0]!r} added, and are theirs")
+        return cls(folder, endings)
+
+    def map_of(self, image: Path) -> Path | None:
+        """The label map of an image, if there is one."""
+        kinds = list(chain.from_iterable((kind, kind.upper()) for kind in MASK_KINDS))
+        names = [f"{image.stem}{end}{kind}" for end, kind in product(self.endings, kinds)]
+        maps = [self.folder / name for name in names]
+        maps = [one for one in maps if one.is_file() and one.resolve() != image.resolve()]
+        return maps[0] if maps else None
+
+
 def read_images(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]],
     masks: str | PathLike[str] | None = None,
@@ -62,8 +91,9 @@ def read_images(
         ``masks``, ``labels``).
     masks : path, optional
         The folder of the label maps, which have the names of the images, or these with ``_mask``
-        added: images, of which every colour is a label (two for a mask), or ``.npy`` arrays of
-        integers, in which -1 marks pixels without a label. What is transparent is a label, too.
+        or another ending added to all of them: images, of which every colour is a label (two for
+        a mask), or ``.npy`` arrays of integers, in which -1 marks pixels without a label. What is
+        transparent is a label, too.
     need_labels : bool
         Whether an image without a label map is an error.
     missing_labels : sequence of str
@@ -100,20 +130,24 @@ def read_images(
 
 def images_of(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]], masks: str | PathLike[str] | None
-) -> list[tuple[Path, Path | None]]:
-    """The files of images, and the folder of the label map of each."""
+) -> list[tuple[Path, LabelMaps | None]]:
+    """The files of images, and where the label map of each is."""
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     if masks is not None and not os.path.isdir(masks):
         raise DataError(f"{masks}: no such folder")
-    pairs = list[tuple[Path, Path | None]]()
+    files: dict[Path | None, list[Path]] = {}
     for path in map(Path, paths):
-        files, beside = _images_of(path)
-        pairs += [(file, beside if masks is None else Path(masks)) for file in files]
+        inside, beside = _images_of(path)
+        files.setdefault(beside if masks is None else Path(masks), []).extend(inside)
+    pairs = list[tuple[Path, LabelMaps | None]]()
+    for folder, some in files.items():
+        maps = None if folder is None else LabelMaps.of(folder, some)
+        pairs += [(file, maps) for file in some]
     return pairs
 
 
 def read_in_time(
-    asked: Sequence[tuple[Path, Path | None]],
+    asked: Sequence[tuple[Path, LabelMaps | None]],
     need_labels: bool,
     missing: Sequence[str],
     max_pixels: int | None = None,
@@ -146,7 +180,18 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
         files = {one for one in shown if one.suffix.lower() in IMAGE_KINDS}
         if files:
             return sorted(files.difference(made_of_images(files))), masks
-    raise DataError(f"{path}: no such file, or no images ({', '.join(IMAGE_KINDS)}) there")
+    below = [
+        one.name
+        for one in inside.values()
+        if any(file.suffix.lower() in IMAGE_KINDS for file in one.iterdir())
+    ]
+    said = f"{path}: no such file, or no images ({', '.join(IMAGE_KINDS)}) there"
+    if not below:
+        raise DataError(said)
+    raise DataError(
+        f"{said}; its folders {listed(sorted(below), 4)} hold some: name that of the images, and "
+        "that of their label maps, " + wording("masks=FOLDER", of_files="--labels FOLDER")
+    )
 
 
 def made_of_images(files: Iterable[Path]) -> list[Path]:
@@ -161,7 +206,7 @@ def made_of_images(files: Iterable[Path]) -> list[Path]:
 
 def _read(
     path: Path,
-    masks: Path | None,
+    masks: LabelMaps | None,
     need_labels: bool,
     missing: Sequence[str],
     max_pixels: int | None,
@@ -169,7 +214,7 @@ def _read(
     image = pixels_of(path, max_pixels)
     labels = None
     doubt = ""
-    own = _needed_map_of(path, masks) if need_labels else _map_of(path, masks)
+    own = _needed_map_of(path, masks) if need_labels else masks and masks.map_of(path)
     if own is not None:
         labels, doubt = read_label_map(own, max_pixels, missing)
         sizes = [" x ".join(map(str, one.shape[:2])) for one in (labels, image)]
@@ -178,20 +223,11 @@ def _read(
     return LabelledImage(printable(path.stem), image, labels, str(path)), doubt
 
 
-def _map_of(path: Path, masks: Path | None) -> Path | None:
-    """The label map of the name of an image, or else of its name with ``_mask`` added."""
-    kinds = list(chain.from_iterable((kind, kind.upper()) for kind in MASK_KINDS))
-    names = [f"{path.stem}{end}{kind}" for end, kind in product(("", MASK_ENDING), kinds)]
-    maps = [masks / name for name in names] if masks is not None else []
-    maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
-    return maps[0] if maps else None
-
-
-def _needed_map_of(path: Path, masks: Path | None) -> Path:
-    own = _map_of(path, masks)
+def _needed_map_of(path: Path, masks: LabelMaps | None) -> Path:
+    own = None if masks is None else masks.map_of(path)
     if own is None:
         if masks is not None:
-            raise DataError(f"{path}: no label map of that name in {masks}")
+            raise DataError(f"{path}: no label map of that name in {masks.folder}")
         remedy = wording("masks=FOLDER", of_files=parameter("labels", "FOLDER"))
         raise DataError(
             f"{path}: no label map of that name, and no folder of masks was given: "
@@ -203,7 +239,7 @@ def _needed_map_of(path: Path, masks: Path | None) -> Path:
 
 
 def refuse_without_parts(
-    asked: Sequence[tuple[Path, Path | None]], missing: Sequence[str], may_be_one: bool
+    asked: Sequence[tuple[Path, LabelMaps | None]], missing: Sequence[str], may_be_one: bool
 ) -> None:
     """Refuse images without label maps or of one label each, reading no more maps than it takes."""
     maps = [_needed_map_of(path, masks) for path, masks in asked]

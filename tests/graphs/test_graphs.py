@@ -315,6 +315,15 @@ def thin_lines(size=48):
     return np.where(cells, 0.8, 0.2), cells.astype(int)
 
 
+def test_of_a_noisy_image_there_are_about_as_many_superpixels_as_were_asked_for():
+    """Noise tore them apart until a few were left, which could not be cut."""
+    rng = np.random.default_rng(0)
+    means = np.where(np.arange(120)[:, None, None] < 60, 180, 90)
+    noisy = np.clip(means + rng.normal(scale=18, size=(120, 160, 3)), 0, 255).astype(np.uint8)
+    with pytest.warns(DataWarning, match="with a compactness of .* in the place of 10"):
+        assert 75 <= from_image(noisy).n_samples <= 300
+
+
 def test_superpixels_that_cannot_follow_the_masks_are_told():
     image, mask = thin_lines()
     coarse, fine = (

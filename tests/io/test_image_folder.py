@@ -95,6 +95,21 @@ def test_more_than_8_bits(folder):
         read_images(folder / "img" / "c.tif", need_labels=False)
 
 
+def test_label_maps_may_add_an_ending_to_the_names_of_all_images(tmp_path):
+    halves = (np.arange(48).reshape(6, 8) // 24).astype(np.uint8)
+    for name in ("sky", "sky_2"):
+        write(tmp_path / "raw" / f"{name}.png", halves)
+        write(tmp_path / "approved" / f"{name}_L.png", halves)
+    with pytest.warns(DataWarning, match="with '_L' added"):
+        images = read_images(tmp_path / "raw", tmp_path / "approved")
+    assert [len(np.unique(one.labels)) for one in images] == [2, 2]
+    with pytest.raises(DataError, match=r"its folders 'approved', 'raw' hold some: .* masks=FOLD"):
+        read_images(tmp_path)
+    (tmp_path / "approved" / "sky_L.png").unlink()  # another image's is none of its own
+    with pytest.raises(DataError, match=r"sky.png: no label map of that name"):
+        read_images(tmp_path / "raw", tmp_path / "approved")
+
+
 def test_what_cannot_be_read_names_the_file(folder, tmp_path):
     def broken(name, content, message):
         path = folder / name
