@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 from house import House, circles
@@ -80,11 +81,12 @@ def test_there_are_no_circles() -> None:
 
 def test_no_comprehension_has_two_loops() -> None:
     kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    every = {module.path: module.nodes for module in the_house().modules.values()}
-    for path in ROOT.glob("tests/**/*.py"):
-        every[path] = ast.walk(ast.parse(path.read_bytes()))
+    of_house = ((module.path, module.nodes) for module in the_house().modules.values())
+    of_tests = (
+        (path, ast.walk(ast.parse(path.read_bytes()))) for path in ROOT.glob("tests/**/*.py")
+    )
     wrong = []
-    for path, all_nodes in every.items():
+    for path, all_nodes in chain(of_house, of_tests):
         nodes = [node for node in all_nodes if isinstance(node, kinds)]
         wrong += [f"{path}:{node.lineno}" for node in nodes if len(node.generators) > 1]
     assert not wrong, "\n".join(["write a loop, a chain or a product:", *wrong])

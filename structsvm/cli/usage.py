@@ -6,6 +6,7 @@ the module of a command is imported when the command runs.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -233,12 +234,17 @@ Without files it looks at the model alone; labelled files may be those it was le
 
 
 def build_parser() -> Parser:
-    """The parser of all commands."""
+    """The parser of all commands, made once for the problems that are installed."""
+    return _parser_for(tuple(problem_names()))
+
+
+@cache
+def _parser_for(problems: tuple[str, ...]) -> Parser:
     parser = Parser(prog="structsvm", description=DESCRIPTION, epilog=EXAMPLES)
     parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
     parsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     parser.commands = parsers.choices
-    all_options = OPTIONS | {"problem": choice(problem_names(), "kind of problem")}
+    all_options = OPTIONS | {"problem": choice(problems, "kind of problem")}
     for command in COMMANDS:
         own = parsers.add_parser(
             command.name,

@@ -399,10 +399,10 @@ def test_scores_that_are_refused_leave_a_stream_as_it_was(learned):
 @pytest.mark.parametrize("zone", [None, UTC, timezone(timedelta(hours=2))])
 def test_times_as_python_has_them(learned, zone):
     begun = datetime(2026, 1, 1, 23, 59, tzinfo=zone)
-    stream = learned("causal").stream()
+    stream = learned("metric").stream()
     for t, row in enumerate(X[:, None]):
         stream.push(row, [begun + timedelta(seconds=t)])
-    assert stream.ends() == learned("causal").predict_breakpoints(X)
+    assert stream.ends() == learned("metric").predict_breakpoints(X)
     with pytest.raises(DataError, match="not after"):
         stream.push(X[:1], [begun])
 
