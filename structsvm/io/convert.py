@@ -13,8 +13,10 @@ from structsvm.support import require
 
 FRAMES = {".feather": "read_feather", ".arrow": "read_feather", ".dta": "read_stata"}
 """The function of pandas that reads a kind of file."""
+EDF = {".edf": b"0       ", ".bdf": b"\xffBIOSEMI"}  # and how such a file begins
+WFDB = ".hea"  # the header of a recording, which is in a file beside it
 HDF5 = (".h5", ".hdf5")
-OTHERS = (*FRAMES, *HDF5, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
+OTHERS = (*FRAMES, *EDF, WFDB, *HDF5, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
 LARGEST_LOOKED_INTO = 2**28  # bytes of a file that is looked into to say what it holds
 FIRST_OF_HDF5 = b"MATLAB 7.3"
@@ -47,16 +49,35 @@ def _line(path: Path) -> str | None:
     if kind == ".npy" and np.load(path, mmap_mode="r").ndim == 2:
         arrays = f"{path.with_suffix('.npz').as_posix()!r}, X=numpy.load({name!r})"
         return _python("numpy", f"numpy.savez({arrays})")
+    if kind in EDF and _begins_with(path, EDF[kind]):
+        table = "(r if r.ch_names else mne.read_annotations(f)).to_data_frame(time_format=None)"
+        to = "to_csv(f.with_suffix('.csv'), index=False)"
+        return _of_folder(path, "mne", f"{table}.{to}", "for r in [mne.io.read_raw(f)]")
+    if kind == WFDB and _begins_with(path, path.stem.encode()):
+        table = "wfdb.rdrecord(str(f.with_suffix(''))).to_dataframe()"
+        return _of_folder(
+            path, "wfdb", f"{table}.to_csv(f.with_suffix('.csv'), index_label='time')"
+        )
     if kind in HDF5:
         return _line_of_scores(path)
     if kind != ".mat":
         return None
-    with path.open("rb") as file:
-        if file.read(len(FIRST_OF_HDF5)) == FIRST_OF_HDF5:
-            return f"in MATLAB, load({path.name!r}); save({path.name!r}, '-v7')"
+    if _begins_with(path, FIRST_OF_HDF5):
+        return f"in MATLAB, load({path.name!r}); save({path.name!r}, '-v7')"
     frame = _frame_of(path)
     load = f"m = scipy.io.loadmat({name!r}, simplify_cells=True)"
     return frame and _python("pandas, scipy.io", f"{load}; {frame}.{saved}")
+
+
+def _begins_with(path: Path, first: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(first)) == first
+
+
+def _of_folder(path: Path, module: str, written: str, also: str = "") -> str:
+    """The line that writes a table of each file ``f`` of this kind in the folder."""
+    files = f"pathlib.Path({path.parent.as_posix()!r}).glob('*{path.suffix}')"
+    return _python(f"{module}, pathlib", f"[{written} for f in {files} {also}".rstrip() + "]")
 
 
 def _line_of_scores(path: Path) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from structsvm.data import tells_which
 from structsvm.errors import DataError, printable
 from structsvm.graphs.label_maps import IMAGE_KINDS as PICTURES
-from structsvm.io.convert import OTHERS, advice_on, line_for
+from structsvm.io.convert import OTHERS, WFDB, advice_on, line_for
 from structsvm.io.intervals import is_of_each_folder, label_files
 from structsvm.io.label_file import columns_in
 from structsvm.io.label_files import is_of_a_tool
@@ -135,10 +135,12 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
                 "away"
             )
     pictures = {path.stem for path in others if path.suffix.lower() in PICTURES}
-    converted = {*first, *(Path(NUMBER_OF_TABLE.sub("", str(path))) for path in first)}
+    converted = {Path(NUMBER_OF_TABLE.sub("", str(path))) for path in first}
     for path in others:  # but for label maps of pictures, and where its tables are there
-        is_known = path.stem in pictures or path.with_suffix("") in converted
-        if kind_of(path) in OTHERS and not is_known:
+        if kind_of(path) not in OTHERS or path.stem in pictures:
+            continue
+        is_there = any(path.with_suffix(kind).exists() for kind in TABLE_KINDS)
+        if not is_there and path.with_suffix("") not in converted:
             raise DataError(
                 f"{path} is {advice_on(path, TABLE_KINDS)}. Name the files to read, or move it away"
             )
@@ -154,7 +156,8 @@ def _of_one_kind(files: Sequence[Path]) -> list[Path]:
     if tables:
         return tables
     prose = [path for path in files if kind_of(path) == PROSE]
-    return list(filter(holds_table, prose)) or list(filter(holds_table, files)) or prose
+    rest = [path for path in files if kind_of(path) != WFDB]
+    return list(filter(holds_table, prose)) or list(filter(holds_table, rest)) or prose
 
 
 def _tables_beside(files: Sequence[Path]) -> set[Path]:
@@ -164,18 +167,21 @@ def _tables_beside(files: Sequence[Path]) -> set[Path]:
         if kind_of(path) in TEXT_KINDS:
             alike.setdefault(first_line(path), []).append(path)
     tables: set[Path] = set()
-    of_labels = [names_stretches(some[0]) for some in alike.values()]
-    for some, names in zip(alike.values(), of_labels, strict=True):
+    need_labels = any("label" not in _roles_in(some[0]) for some in alike.values())
+    for some in alike.values():
         is_list = len(some) == 1 and _lists(first_rows(some[0]), files)
-        if is_list or (names and not all(of_labels)) or holds_stretches(some[0]):
+        if is_list or (need_labels and names_stretches(some[0])) or holds_stretches(some[0]):
             tables.update(some)
     return tables
 
 
 def names_stretches(path: Path) -> bool:
     """Whether a table has columns of starts, of ends and of labels, whatever else it has."""
-    header = next(iter(first_rows(path)), ())
-    return {"start", "end", "label"} <= columns_in(header).keys()
+    return {"start", "end", "label"} <= _roles_in(path).keys()
+
+
+def _roles_in(path: Path) -> dict[str, str]:
+    return columns_in(next(iter(first_rows(path)), ()))
 
 
 def holds_stretches(path: Path) -> bool:

@@ -582,6 +582,24 @@ class TestKindsThatAreConverted:
         assert ("To convert it" in said) == (advice is not None)
         assert (advice or "") in said
 
+    def test_physiological_signals_are_converted_by_the_libraries_that_read_them(self, tmp_path):
+        """The header of a recording of WFDB, a line of numbers each signal, was read as a table."""
+        header = "100 2 360 9\n100.dat 16 200 11 1024 995 -221 0 MLII\n100.dat 16 9 1 1 1 1 0 V\n"
+        for name, content, library in (
+            ("100.hea", header.encode(), "wfdb"),
+            ("one.edf", b"0       X X X", "mne"),
+            ("one.bdf", b"\xffBIOSEMI X X", "mne"),
+        ):
+            folder = tmp_path / name
+            folder.mkdir()
+            (folder / name).write_bytes(content)
+            said = complaint(folder)
+            code = said.partition('python -c "')[2].partition('"')[0]
+            assert f"import {library}, " in code
+            compile(code, name, "exec")
+            (folder / name).with_suffix(".csv").write_text("x,label\n0,a\n1,b\n")
+            assert len(read_recordings(folder)) == 1
+
     def test_what_is_in_a_folder_is_named_too(self, tmp_path):
         savemat(tmp_path / "one.mat", {"X": X, "y": Y})
         assert "only one.mat. To convert one: python -c" in complaint(tmp_path)
