@@ -16,7 +16,7 @@ from structsvm.data import TimeAxis, read_times
 from structsvm.errors import DataError, SettingsError, about
 from structsvm.io import FileOptions
 from structsvm.io.sniff import TextFormat, separator_in
-from structsvm.learner import Change, Learner
+from structsvm.learner import Change, Learner, Stream
 from structsvm.support import counted, is_number_text, require, some_of
 
 BYTES_AT_ONCE = 2**16
@@ -37,7 +37,8 @@ def follow(learner: Learner, terminal: Terminal, false_alarm_every: int | None =
     if not terminal.as_json:
         terminal.report(None, TITLES)
     for texts in _as_they_come():
-        _tell(stream.push(*lines.read(texts)), terminal)
+        for changes in _pushed(stream, *lines.read(texts)):
+            _tell(changes, terminal)
     _tell(stream.end(), terminal)
     terminal.note(f"{counted(stream.n_samples, 'sample')}, and no more")
     if not stream.exact:
@@ -59,6 +60,18 @@ def _as_they_come() -> Iterator[list[str]]:
         yield [line.decode("utf-8-sig", "replace") for line in lines]
     yield [line.decode("utf-8-sig", "replace") for line in rest.splitlines()]
     yield []  # after the last line, what was wrong with it
+
+
+def _pushed(stream: Stream, rows: Any, times: Any) -> Iterator[list[Change]]:
+    """The changes after some samples; of those with one that is refused, after all before it."""
+    try:
+        yield stream.push(rows, times)
+    except DataError:
+        half = len(rows) // 2
+        if not half:
+            raise
+        for part in (slice(half), slice(half, None)):
+            yield from _pushed(stream, rows[part], None if times is None else times[part])
 
 
 def _tell(changes: Sequence[Change], terminal: Terminal) -> None:

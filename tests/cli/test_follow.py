@@ -180,6 +180,25 @@ def test_what_comes_before_a_line_that_is_refused_is_told(follow, last, end):
     assert told == follow(text + "\n")[1].splitlines()[: len(told)]
 
 
+@pytest.mark.parametrize("last", ["1,nan", "1,", "1e200,2"])
+def test_what_comes_before_a_sample_that_is_refused_is_told(follow, last):
+    text = text_of(recording(9))
+    code, out, err = follow(f"{text}\n{last}\n{text}")
+    assert (code, "the block after 100 samples" in err) == (1, True), err
+    told = out.splitlines()
+    assert len(told) > 3
+    assert told == follow(text + "\n")[1].splitlines()[: len(told)]
+
+
+def test_what_comes_before_a_gap_is_told(follow_timed):
+    rows = text_of(recording(9)).split("\n")
+    lines = [f"{t},{row}" for t, row in enumerate(rows)]
+    code, out, err = follow_timed([*lines, "130,1,2"])
+    assert (code, "a gap of 31 after the time 99" in err) == (1, True), err
+    places = [int(line.split(",")[0]) for line in out.splitlines()[1:]]
+    assert {25 * round(place / 25) for place in places} == {25, 50, 75}
+
+
 def test_a_cell_that_has_no_end_is_refused(follow):
     for cell in ("1" * 200_000, "x" * 200_000):
         code, _, err = follow(f"1,2\n{cell},2\n")
