@@ -94,6 +94,8 @@ class GivenScores(Stage):
 
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
         scores = self.of_columns([filled(instance.X) for instance in instances])
+        if self._rest.size:
+            tell_of_sums(scores)
         return [replace(instance, states=p) for instance, p in zip(instances, scores, strict=True)]
 
     def online(self, X: Floats) -> Floats:
@@ -201,16 +203,20 @@ def _best_order(means: Floats) -> Ints | None:
     return None if means.trace() >= IN_ORDER * means[order].sum() else order[1]
 
 
-def tell_of_scores(scores: Sequence[Floats], codes: Sequence[Ints], classes: Any) -> None:
-    """Say where scores are no probabilities, or those of other states or training recordings."""
-    sums = [float(np.abs(p.sum(axis=1) - 1.0).max()) for p in scores]
-    worst = int(np.argmax(sums))
-    if sums[worst] > SUM_TOLERANCE:
+def tell_of_sums(scores: Sequence[Floats]) -> None:
+    """Say where scores of states do not sum to one."""
+    sums = [float(np.abs(p.sum(axis=1) - 1.0).max(initial=0.0)) for p in scores]
+    if max(sums, default=0.0) > SUM_TOLERANCE:
+        worst = int(np.argmax(sums))
         warn(
             nth("recording", worst)
             + f": scores do not sum to one, off by {sums[worst]:.3g} at most; they are taken as "
             "they are"
         )
+
+
+def tell_of_scores(scores: Sequence[Floats], codes: Sequence[Ints], classes: Any) -> None:
+    """Say where scores look like those of other states, or of training recordings."""
     p = np.vstack(scores)
     order = _best_order(_mean_scores(p, codes))
     if order is not None:

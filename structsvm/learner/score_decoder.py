@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from structsvm.data import units_of
 from structsvm.learner.frame_learner import FrameLearner, Scored, Stretch, read_named
-from structsvm.learner.given_scores import GivenScores, tell_of_scores
+from structsvm.learner.given_scores import GivenScores, tell_of_scores, tell_of_sums
 from structsvm.learner.state_decoder import Blocks, LearnedStates, StateDecoder
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles import best_states
@@ -51,6 +51,7 @@ class ScoreLearner(FrameLearner):
         self.given_ = GivenScores.of(Xs, states, self._columns, is_asked=self.classes is not None)
         self.classes_ = self.given_.classes
         scores = self.given_.of_columns(Xs)
+        tell_of_sums(scores)
         tell_of_scores(scores, states.codes, self.classes_)
         self._prepare(stretches, sequences)
         units = units_of(groups, len(Xs))[1]

@@ -102,6 +102,14 @@ def test_scores_that_do_not_sum_to_one_are_told_and_taken(scores, factor):
     assert wrong(decoder.predict_states([factor * p for p in new])) < 0.2
 
 
+def test_percentages_that_leave_less_than_nothing_to_the_other_state_are_told(scores):
+    train, new = ([p[:, [1]] for p in part] for part in scores)
+    names = np.where(NAMES == STATES[1], "there", "not there")
+    decoder = ScoreDecoder().fit(train, [names] * 6)
+    with pytest.warns(DataWarning, match=r"recording 1: scores do not sum to one, off by \d\d"):
+        decoder.predict_states([new[0], 100.0 * new[1]])
+
+
 @pytest.mark.parametrize("order", [[1, 0, 2], [1, 2, 0]])
 def test_columns_that_are_named_after_other_states_are_told(scores, order):
     train, _ = scores
