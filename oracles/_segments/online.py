@@ -29,10 +29,7 @@ Segment = tuple[int, int]
 
 @dataclass(eq=False)
 class OnlineSearch:
-    """The best segments of the samples so far, in the order in which they come.
-
-    All that a step changes is in arrays, so that Ctrl-C finds it done or not begun.
-    """
+    """The best segments of the samples so far, in the order in which they come."""
 
     rules: Rules
     now: Progress
@@ -92,11 +89,6 @@ class OnlineSearch:
         )
 
     @property
-    def n_samples(self) -> int:
-        """Those that were looked at."""
-        return self.now.n_samples
-
-    @property
     def n_thinned(self) -> int:
         """How often segments were left out that might have been the best; 0 for an exact search."""
         return int(self.now.counts[running.N_THINNED])
@@ -148,7 +140,7 @@ class OnlineSearch:
         """Search further, up to so many of the samples that are there."""
         rows = self.rows[: self.n_given - self.first]
         is_another = False
-        for begin in range(self.n_samples, end, AT_ONCE):
+        for begin in range(self.now.n_samples, end, AT_ONCE):
             stop = min(end, begin + AT_ONCE)
             self._make_room(len(self.now.states) * (stop - begin + 1))
             where = rows, self.first, stop, *self.barred
@@ -173,7 +165,7 @@ class OnlineSearch:
         """The same search, which goes on alone."""
         search = copy(self)
         search.now = self.now.copy()
-        search.rows = self._needed(self.n_samples).copy()
+        search.rows = self._needed(self.now.n_samples).copy()
         search.first = self.n_given - len(search.rows)
         search.copies = deque(maxlen=N_COPIES)
         search.due = 0
@@ -195,7 +187,7 @@ class OnlineSearch:
         search = copy(self)
         search.now = earlier[-1].copy()
         search.barred = min(max(low, 0), self.n_given), min(max(high, -1), self.n_given)
-        search._go_on(self.n_samples)
+        search._go_on(self.now.n_samples)
         return search.loss()
 
     def segments(self) -> list[Segment]:
@@ -214,7 +206,7 @@ class OnlineSearch:
 
     def _of_whole(self) -> Floats:
         """The score of the recording as one segment in each state; nothing if it is too long."""
-        n = self.n_samples
+        n = self.now.n_samples
         if not 0 < n < self.whole.shape[1]:
             return self.whole[0, :0]
         return np.asarray(self.now.states["total"] + self.whole[:, n] + self.now.states["last"])
@@ -223,7 +215,7 @@ class OnlineSearch:
         """Put aside what no further sample can change: the segments of all paths that may be the
         best still, the last of which may go on.
         """
-        if self.n_samples < self.whole.shape[1]:
+        if self.now.n_samples < self.whole.shape[1]:
             return []  # it may be one segment still
         common = running.forget(*self.now[:-1])
         segments = self._path_to(common)

@@ -3,7 +3,8 @@
 Of two segments in the same state that may be running, one is of no use as soon as no length can
 make up for what it is behind: what is found is what the search over all of them finds. In a metric
 no begin of a segment within the one that is running is ever of no use, so that they grow with time
-where nothing changes: of at most so many, every second one of the older half is left out.
+where nothing changes: of at most so many, the worse one of neighbours in the older half is left
+out.
 
 The paths to them are rows of a table, each a segment with the row of the one before it. A row is
 older than the rows of the segments that follow, so that one sweep from the newest finds what is
@@ -20,22 +21,24 @@ from structsvm.support import Floats, Ints, compiled, inner, read_only
 Record = Any
 Records = NDArray[Any]
 
-# a segment, and the row of the one before it, or -1
 PATHS = np.dtype([("start", "i8"), ("state", "i8"), ("before", "i8")])
+"""A segment, and the row of the one before it, or -1."""
 
 RUNNING = np.dtype([("value", "f8"), ("start", "i8"), ("row", "i8")])
-"""A segment that may be running, and its row: the best score of all before it and of its samples so
-far. Of each state the oldest is the first, (C, at most n)."""
+"""A segment that may be running: the best score of all before it and of its samples so far, where
+it begins, and its row."""
 
 STATES = np.dtype(
     [
-        *(("n", "i8"), ("best", "i8"), ("closed", "f8"), ("last", "f8")),
-        *(("total", "f8"), ("gone", "f8")),
+        ("n", "i8"),  # segments that may be running
+        ("best", "i8"),  # the number of the one that is the best if it ends now, or -1
+        ("closed", "f8"),  # the score up to its end
+        ("last", "f8"),  # what the last segment of a recording earns
+        ("total", "f8"),  # what the first one earns, and the scores of all samples
+        ("gone", "f8"),  # what was taken from all scores
     ]
 )
-"""How many segments of a state may be running, the number of the best one if it ends now, or -1,
-and its score; what the last segment of a recording earns; what it earns as the first one, and the
-scores of all samples; what was taken from all scores."""
+"""What is known of a state."""
 
 N_ROWS, N_SAMPLES, N_THINNED, BEST = range(4)
 """What is counted, in one array: the rows of the table of paths, the samples so far, how often
@@ -53,6 +56,7 @@ class Progress(NamedTuple):
     """All that a step changes, so that Ctrl-C finds it done or not begun."""
 
     running: Any
+    """Of each state, the oldest segment first, (C, at most n)."""
     states: Any
     paths: Any
     counts: Any
@@ -80,7 +84,7 @@ class Progress(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What a search goes by."""
+    """What a search goes by: the parts of a :class:`StateScore`, and what they are measured by."""
 
     unit: Any
     """Of losses: the price of a change in a metric."""
@@ -88,6 +92,7 @@ class Rules(NamedTuple):
     changes: Any
     late: Any
     gain: Any
+    """What :func:`gains` of the lengths are."""
 
     @classmethod
     def of(cls, unit: float, lengths: Floats, changes: Floats, late: Ints) -> "Rules":

@@ -107,7 +107,7 @@ class ChangeTracker:
         return self._compared(certain[1:] + segments[1:], len(certain) - 1)
 
     def _compared(self, begun: Sequence[Segment], n_final: int) -> list[Change]:
-        """The same of the segments that changes begin, the first of which are final."""
+        """The same, of all segments that follow a change; the first ``n_final`` stay."""
         n = self.search.n_given + (0 if self.has_ended else self.ahead)
         left = self._open
         self._open = []
