@@ -363,7 +363,7 @@ def _clipped(stretch: PlacedRow, first: Any, last: Any) -> Interval:
 
 
 def _refuse_coarse(path: Path, several: Sequence[Marks]) -> None:
-    """Refuse sound that was read in longer steps than most stretches last."""
+    """Refuse sound that was read in longer steps than most stretches last; warn of hardly less."""
     lasting = [one for one in several if one.axis.lasting]
     lengths = [
         s.end - s.start
@@ -371,16 +371,20 @@ def _refuse_coarse(path: Path, several: Sequence[Marks]) -> None:
         if s.end is not None
     ]
     step = max((one.axis.lasting for one in lasting), default=0.0)
+    usual = float(np.median(lengths)) if lengths else np.inf
+    finer = max(float(f"{min(usual / IN_ONE, step):.0e}"), STEPS_ALLOWED[0])
+    if finer >= step:
+        return
     n_short = sum(length < step for length in lengths)
+    said = (
+        f"{path}: sound and pictures are read in steps of {step:g} s, and {n_short} of "
+        f"{len(lengths)} stretches are shorter, half of all than {usual:.3g} s: "
+        + parameter("step", finer)
+        + " resolves them"
+    )
     if 2 * n_short > len(lengths):
-        usual = float(np.median(lengths))
-        finer = max(float(f"{usual / IN_ONE:.0e}"), STEPS_ALLOWED[0])
-        raise DataError(
-            f"{path}: sound and pictures are read in steps of {step:g} s, and {n_short} of "
-            f"{len(lengths)} stretches are shorter, half of all than {usual:.3g} s: "
-            + parameter("step", finer)
-            + " resolves them"
-        )
+        raise DataError(said)
+    warn(said)
 
 
 def _with_boundaries(

@@ -380,6 +380,12 @@ class TestSoundsThatAreShort:
         assert "no sample" not in err
         _, err = done(f"evaluate {tmp_path}/m {tmp_path}/sound --labels {tmp_path}/labels")
 
+    def test_few_steps_in_each_are_told(self, done, rng, tmp_path):
+        """Changes at 2.5 s were found to the second, and their error was said to be 0 s."""
+        line = self.write(tmp_path / "sound", 2.5, rng) + " --method olda --baselines none"
+        assert "in steps of 1 s, and 0 of " in done(line)[1]
+        assert "in steps of" not in done(line.replace("/m ", "/n ") + " --set files.step=0.5")[1]
+
     @cases("0", "x", "1e-4", "100")
     def test_steps_that_cannot_be(self, refused, rng, tmp_path, step):
         line = self.write(tmp_path / "sound", 1.5, rng)

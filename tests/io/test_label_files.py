@@ -357,7 +357,8 @@ class TestWhose:
     def test_a_folder_has_a_file_for_each(self, tmp_path):
         written(tmp_path / "ann.csv", "change\n2\n")
         written(tmp_path / "ben.csv", "start,end,label\n0,3,a\n3,4,b\n")
-        found = with_labels([recording("ben", 4), recording("ann", 4)], tmp_path)
+        with pytest.warns(DataWarning, match="in steps of 1 s, .* half of all than 2 s"):
+            found = with_labels([recording("ben", 4), recording("ann", 4)], tmp_path)
         assert [r.y.tolist() for r in found] == [["a", "a", "a", "b"], [0, 0, 1, 1]]
 
     def test_a_recording_that_is_not_in_it(self, tmp_path):
