@@ -22,7 +22,7 @@ from structsvm.support import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class CutPoint:
     """A hinge at one metric."""
 
     W: Weights
@@ -54,7 +54,7 @@ class NormalizedHinge(_LabelledGraph):
 
     forced = 1
 
-    def at(self, L: Floats) -> Point:
+    def at(self, L: Floats) -> CutPoint:
         """At ``B = L L^T``, ``C = S - 2 kappa M_i`` less a multiple of the projector on sqrt(d)."""
         W = self.similarity(L)
         d = W.degrees
@@ -64,9 +64,9 @@ class NormalizedHinge(_LabelledGraph):
         core = np.diag([*np.full(Y.shape[1], -2.0 * self.margin), -DEFLATION])
         vectors = np.column_stack([U, u0])
         operator = CutOperator(scaled(W.matrix, 1.0 / np.sqrt(d)), vectors, core)
-        return Point(W, operator, _association(W, Y).sum())
+        return CutPoint(W, operator, _association(W, Y).sum())
 
-    def gradient(self, point: Point, V: Floats) -> Floats:
+    def gradient(self, point: CutPoint, V: Floats) -> Floats:
         """Of ``Tr(V^T C V) - a`` with ``V`` fixed, (P, P)."""
         W = point.W
         Y = self.Y
@@ -81,7 +81,7 @@ class NormalizedHinge(_LabelledGraph):
         minus = Y / np.sqrt(volumes)
         return self.similarity.gradient(W, plus, minus, degree)
 
-    def derivative(self, point: Point, direction: Floats) -> CutOperator:
+    def derivative(self, point: CutPoint, direction: Floats) -> CutOperator:
         """``C + dC`` when ``B`` moves along a symmetric matrix (P, P)."""
         W = point.W
         Y = self.Y
@@ -104,7 +104,7 @@ class NormalizedHinge(_LabelledGraph):
         core[2 * K :, 2 * K :] = -DEFLATION * np.array([[1.0, 1.0], [1.0, 0.0]])
         return CutOperator(matrix, vectors, core)
 
-    def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
+    def partition(self, point: CutPoint, M: EquivalenceMatrix) -> tuple[float, Floats]:
         """The loss of a partition plus its score less the truth's, and the gradient, (P, P)."""
         W = point.W
         Y = self.Y
@@ -124,25 +124,25 @@ class NormalizedHinge(_LabelledGraph):
 class PlainHinge(_LabelledGraph):
     """That of the paper: ``kappa |M - M_i|^2 + Tr(W_B (M - M_i)) / T``."""
 
-    def at(self, L: Floats) -> Point:
+    def at(self, L: Floats) -> CutPoint:
         """``C = W / T - 2 kappa M_i``."""
         W = self.similarity(L)
         T, K = self.Y.shape
         U = self.Y / np.sqrt(self.Y.sum(axis=0))
         operator = CutOperator(W.matrix / T, U, -2.0 * self.margin * np.eye(K))
-        return Point(W, operator, float(np.sum(U * (W.matrix @ U))) / T)
+        return CutPoint(W, operator, float(np.sum(U * (W.matrix @ U))) / T)
 
-    def gradient(self, point: Point, V: Floats) -> Floats:
+    def gradient(self, point: CutPoint, V: Floats) -> Floats:
         T = self.Y.shape[0]
         minus = point.operator.vectors / np.sqrt(T)
         return self.similarity.gradient(point.W, V / np.sqrt(T), minus, np.zeros(T))
 
-    def derivative(self, point: Point, direction: Floats) -> CutOperator:
+    def derivative(self, point: CutPoint, direction: Floats) -> CutOperator:
         dW = self.similarity.derivative(point.W, direction)
         C = point.operator
         return CutOperator(C.matrix + dW / self.Y.shape[0], C.vectors, C.core)
 
-    def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
+    def partition(self, point: CutPoint, M: EquivalenceMatrix) -> tuple[float, Floats]:
         """Convex in ``B`` but for the truth's part, because ``M`` has no negative entry."""
         T = self.Y.shape[0]
         labels = indicators(M)

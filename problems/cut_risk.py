@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from structsvm.oracles.cut_hinge import CutHinge, Point
+from structsvm.oracles.cut_hinge import CutHinge, CutPoint
 from structsvm.oracles.normalized_cut import Embedding
 from structsvm.problem import (
     CompositeRisk,
@@ -79,7 +79,7 @@ class CutRisk(CompositeRisk):
         B = self.space.to_metric(w)
         return np.diag(B) if np.ndim(B) == 1 else np.asarray(B)
 
-    def at(self, hinge: CutHinge, point: Point, V: Floats, score: float) -> tuple[float, Floats]:
+    def at(self, hinge: CutHinge, point: CutPoint, V: Floats, score: float) -> tuple[float, Floats]:
         """Value and gradient of a relaxed cut of that score, or of what it is rounded to."""
         if self.seed is None:
             return hinge.constant + score - point.truth, hinge.gradient(point, V)
@@ -115,13 +115,13 @@ class TangentModel(Problem):
     def weight_space(self) -> WeightSpace:
         return self.risk.space
 
-    def joint_feature(self, x: tuple[CutHinge, Point], y: Tangent) -> Floats:
+    def joint_feature(self, x: tuple[CutHinge, CutPoint], y: Tangent) -> Floats:
         return y.slope
 
     def loss(self, y: Tangent, y_hat: Tangent) -> float:
         return y_hat.offset
 
-    def separate(self, w: Floats, x: tuple[CutHinge, Point], y: Tangent) -> Separation:
+    def separate(self, w: Floats, x: tuple[CutHinge, CutPoint], y: Tangent) -> Separation:
         """The leading eigenvectors of the linearised operator: the maximum of the model."""
         risk = self.risk
         (hinge, point) = x
@@ -132,5 +132,5 @@ class TangentModel(Problem):
         slope = risk.vector(G)
         return Separation(Tangent(at_w - float(slope @ self.w), slope), 0.0, quality)
 
-    def predict(self, w: Floats, x: tuple[CutHinge, Point]) -> Tangent:
+    def predict(self, w: Floats, x: tuple[CutHinge, CutPoint]) -> Tangent:
         raise NotImplementedError

@@ -173,8 +173,10 @@ def _columns(part: Part, most: int) -> Part:
 
 
 def _stretches(part: Part, most: int, longest: int) -> Part:
-    """Of each recording one stretch of so many, as far as it has so many changes; not all of it
-    where that is too long.
+    """One stretch of each recording, so that about ``most`` samples are left.
+
+    Recordings are cut between changes, and of a stretch of more than ``longest`` samples what is
+    about a change is kept.
     """
     data = part.data
     times = math.ceil(n_items(part) / most)
@@ -227,7 +229,9 @@ def _rows(part: Part, most: int) -> Part:
 
 
 def _some(part: Part, most: int, fewest: int) -> Part:
-    """Samples that have so many items at most: first those with changes and names of their own."""
+    """Instances of ``most`` items together, at least ``fewest``: first those with changes and with
+    names that others lack.
+    """
     labels = part.data.labels
     order = np.random.default_rng(0).permutation(len(labels)).tolist()
     seen: set[Any] = set()

@@ -109,7 +109,7 @@ def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
 
 
 def leading_olda(data: Examples) -> Floats:
-    """The directions in which OLDA weighs most, each in the unit of its weight."""
+    """The leading directions of OLDA, each as long as the square root of its weight."""
     factor = _olda(data)
     if not factor.any():
         raise LearningError(

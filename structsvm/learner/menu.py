@@ -149,7 +149,7 @@ class Menu:
         return clone(estimator).set_params(**dict.fromkeys(own, standardize)) if own else estimator
 
     def fitted(self, which: str | Sequence[str]) -> dict[str, Learner]:
-        """The baselines, learned from the same; none where no labelled stretch has a change."""
+        """The baselines by name, learned from these data; none if no labels have a change."""
         if all(truth.n_clusters == 1 for truth in self.data.parts.truths):
             return {}
         return fit_methods(self.named(which), self.data, named=not isinstance(which, str))

@@ -73,7 +73,7 @@ class WorkingSet:
             setattr(self, name, room[: len(self)])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The arrays that :meth:`restore` takes, which does without the labellings."""
+        """Arrays from which :meth:`restore` makes this set again; it needs no labellings."""
         arrays = {name: getattr(self, name) for name in self._room}
         return arrays | {"labellings": as_objects(self._labellings)}
 
@@ -120,7 +120,7 @@ class WorkingSet:
         return len(self) - before
 
     def active(self, multipliers: Floats) -> list[tuple[float, Cut]]:
-        """The cuts whose multiplier is more than what the accuracy of a solver leaves, with it."""
+        """Multipliers and cuts, of multipliers that are more than rounding of a solver."""
         active = []
         for c in np.flatnonzero(multipliers > ACTIVE * float(multipliers.max(initial=0.0))):
             labellings = self._labellings[c]  # without their slopes then, which may take gigabytes

@@ -102,7 +102,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ConicAnswer:
     """A point of a conic program and its multipliers, in the units of the user."""
 
     x: Floats
@@ -225,7 +225,7 @@ class Conic(Restricted):
                 return self._w(x * units.columns)
         return None
 
-    def _in_a_box(self, program: ConicProgram, n_cuts: int) -> Answer:
+    def _in_a_box(self, program: ConicProgram, n_cuts: int) -> ConicAnswer:
         """The answer within the first box that holds a point."""
         d = self._columns.size
         sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), (d, program.q.size))
@@ -290,9 +290,9 @@ class Conic(Restricted):
             sp.csr_array((entries, columns, starts), shape), -cuts.intercepts
         )
 
-    def _solved(self, program: ConicProgram, tol: float, is_boxed: bool = False) -> Answer:
+    def _solved(self, program: ConicProgram, tol: float, is_boxed: bool = False) -> ConicAnswer:
         """In the units of the data, or larger and smaller ones where these do not close the gap."""
-        best: Answer | None = None
+        best: ConicAnswer | None = None
         failed: MasterError | None = None
         others = [scale for scale in SCALES_TRIED if scale != self._scale]
         for scale in (self._scale, *others):
@@ -366,7 +366,7 @@ class Conic(Restricted):
         except TypeError as error:  # a setting that there is none of, or of another type
             raise SettingsError(f"Clarabel does not take its options: {error}") from error
 
-    def _attempt(self, program: ConicProgram, scale: Scale, tol: float) -> Answer:
+    def _attempt(self, program: ConicProgram, scale: Scale, tol: float) -> ConicAnswer:
         """Solve in units of a scale."""
         share, shift = scale
         units = units_for(program, self._columns_between(share) * 2.0**shift)
@@ -397,7 +397,7 @@ class Conic(Restricted):
         broken = float(excess @ np.abs(z[unequal]))
         unit = units.objective
         z_of_user = z * unit / units.rows
-        return Answer(
+        return ConicAnswer(
             x * units.columns,
             z_of_user,
             unit * value,

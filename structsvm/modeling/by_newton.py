@@ -40,7 +40,7 @@ SAME_WITHIN = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Form(Regularized):
+class NewtonForm(Regularized):
     """``constant + Omega(v) + sum of shares * heights`` over a cone, ``w = basis @ v``."""
 
     constraints = None
@@ -56,7 +56,7 @@ class Form(Regularized):
 class FastMaster(Restricted):
     """Newton's method; Clarabel where it is less exact. No constraints, and so no duals."""
 
-    def __init__(self, rewritten: Rewritten, form: Form, box: Box) -> None:
+    def __init__(self, rewritten: Rewritten, form: NewtonForm, box: Box) -> None:
         self.rewritten, self.form, self._box = rewritten, form, box
         self.w_units = np.zeros(rewritten.dim)
         self._noise = np.zeros(rewritten.n_groups)
@@ -105,7 +105,7 @@ class FastMaster(Restricted):
         return self._conic.solve(cuts, tol)
 
 
-def form_of(rewritten: Rewritten) -> Form | None:
+def form_of(rewritten: Rewritten) -> NewtonForm | None:
     """The form of a problem, if it is such a one."""
     spaces = [space for v in rewritten.variables if (space := _space(v)) is not None]
     if (
@@ -132,7 +132,7 @@ def form_of(rewritten: Rewritten) -> Form | None:
     regularizer = Separable(cones)
     rewritten.put(zero)
     constant = rewritten.value - regularizer.value(np.zeros(space.dim), space)
-    return Form(regularizer, space, constant, shares, basis_of(space))
+    return NewtonForm(regularizer, space, constant, shares, basis_of(space))
 
 
 def _space(variable: cp.Variable) -> WeightSpace | None:

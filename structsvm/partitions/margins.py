@@ -110,7 +110,7 @@ class FalseAlarms:
     n_found: int = 1
     """How many of their labelled changes were found as they arrived."""
     n_true: int = 1
-    """How many there are."""
+    """How many changes are labelled."""
 
     @classmethod
     def of(cls, each: "Sequence[FalseAlarms | None]") -> "FalseAlarms | None":

@@ -36,7 +36,7 @@ class Labelling:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Separated:
     """What ``separate`` found at a weight."""
 
     w: Floats
@@ -78,7 +78,7 @@ class Asked(Checked):
     def tolerance(self, w: Floats) -> float:
         return TERM_ROUNDING * (1.0 + float(np.abs(w) @ np.abs(self.feature_of_truth)))
 
-    def separate(self, w: Floats) -> Answer:
+    def separate(self, w: Floats) -> Separated:
         """Separate at a weight; the answer is checked, and is no worse than the truth."""
         try:
             answer = check_first_answer(self.plugin, self.x, self.y, self.number, w)
@@ -90,7 +90,7 @@ class Asked(Checked):
             answer.quality is not Quality.EXACT or answer.slack <= self.tolerance(w),
             f"separate is exact with slack {answer.slack!r}: return 0, or another quality",
         )
-        separated = Answer(
+        separated = Separated(
             w, answer, self.labelling(answer.y, "found by separate at another weight")
         )
         value = separated.labelling.worth(w)
@@ -102,7 +102,7 @@ class Asked(Checked):
         )
         return separated
 
-    def compare(self, answer: Answer, other: Labelling) -> None:
+    def compare(self, answer: Separated, other: Labelling) -> None:
         """Check that no labelling is worth more than the answer's upper bound."""
         w = answer.w
         slack = answer.separation.slack
@@ -126,7 +126,7 @@ def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
 
 def check_separation(
     instance: Asked, weights: Sequence[Floats], extra: Sequence[Known] = ()
-) -> list[Answer]:
+) -> list[Separated]:
     """Loss-augmented inference at every weight against all labellings known."""
     before = deepcopy(instance.plugin)
     instance.labelling(instance.y, "the truth")
@@ -143,7 +143,7 @@ def check_separation(
     return answers
 
 
-def _check_again(instance: Asked, answers: Sequence[Answer]) -> None:
+def _check_again(instance: Asked, answers: Sequence[Separated]) -> None:
     """Check that answers are the same a second time, after pickling, from ``separate_each``."""
     copied = replace(instance, plugin=pickle.loads(instance.pickled()))
     for answer in answers:
@@ -163,7 +163,7 @@ def _check_again(instance: Asked, answers: Sequence[Answer]) -> None:
             )
 
 
-def _check_at_a_tie(instance: Asked, first: Answer) -> None:
+def _check_at_a_tie(instance: Asked, first: Separated) -> None:
     """Compare the answers on both sides of a weight at which they change.
 
     There two labellings are worth the same, so that a loss that is not quite the one maximised
