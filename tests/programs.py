@@ -14,6 +14,7 @@ STUCK = 600
 """Seconds after which a process is taken to wait for ever."""
 LOADED = (
     *("structsvm.cli.fit", "structsvm.cli.predict", "structsvm.cli.evaluate", "structsvm.cli.show"),
+    "structsvm.cli.plot",
     *("structsvm.oracles.sequential", "structsvm.masters.newton", "structsvm.support.compilation"),
     *("structsvm.model_selection.recordings", "structsvm.solvers.auto", "sklearn.ensemble"),
 )

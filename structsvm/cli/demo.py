@@ -9,7 +9,7 @@ from structsvm.cli.evaluate import run_evaluate
 from structsvm.cli.fit import run_fit
 from structsvm.cli.guard import Guard
 from structsvm.cli.label import run_label
-from structsvm.cli.show import run_plot
+from structsvm.cli.plot import run_plot
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import build_parser
 from structsvm.datasets import digits_recordings, relevant_changes

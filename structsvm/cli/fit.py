@@ -95,9 +95,6 @@ def _check_outputs(guard: Guard, plan: FitPlan) -> None:
     guard.check_file(plan.output, replaceable=is_resumed)
 
 
-# ---- reading
-
-
 def _is_read_later(
     request: Request, plan: FitPlan, scheduler: str | None, problem: PartitionProblem
 ) -> bool:
@@ -134,9 +131,6 @@ def _cluster(scheduler: str | None) -> Any:
     except (OSError, ValueError, TypeError) as error:
         unanswered = f"--scheduler {scheduler}: no scheduler answers ({error})"
         raise SettingsError(unanswered) from error
-
-
-# ---- learning
 
 
 def learn_from(learner: Learner, inputs: InputData, plan: FitPlan) -> int:

@@ -205,7 +205,6 @@ Without files it looks at the model alone; labelled files may be those it was le
             "--output": value("FIG", FIGURE, required=True),
             "paths": {"nargs": "*", "help": "one recording, table or image"},
         },
-        module="show",
     ),
     Command(
         "demo",

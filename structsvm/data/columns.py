@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.checks import Names, values_of_arrays
-from structsvm.data.instance import (
+from structsvm.data.deferred import (
     Data,
-    Instance,
     arrays_among,
     map_arrays,
     now_or_later,
 )
+from structsvm.data.instance import Instance
 from structsvm.data.labels import label_values
 from structsvm.data.missing import magnitudes, scales
 from structsvm.data.words import RECORDINGS, Words

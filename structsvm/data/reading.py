@@ -22,7 +22,8 @@ from structsvm.data.checks import (
     checked_names,
 )
 from structsvm.data.columns import column_values, is_constant
-from structsvm.data.instance import Deferred, Instance, Origin, labels_read_with
+from structsvm.data.deferred import Deferred, Origin, labels_read_with
+from structsvm.data.instance import Instance
 from structsvm.data.labels import warn_about_marks
 from structsvm.data.missing import has_gaps
 from structsvm.data.rows import (

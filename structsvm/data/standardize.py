@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.columns import CONSTANT_UP_TO
-from structsvm.data.instance import Data, map_arrays
+from structsvm.data.deferred import Data, map_arrays
 from structsvm.data.missing import magnitudes, means, scales
 from structsvm.support import Floats, Stack, refuse_unlisted
 

@@ -18,7 +18,7 @@ from tasks import add
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from structsvm import MetricLearner
-from structsvm.data import instance as instances
+from structsvm.data import deferred
 from structsvm.errors import DataError
 from structsvm.features import Lags
 from structsvm.parallel import Auto, Processes, Serial, Threads, single_threaded
@@ -199,7 +199,7 @@ Xs, YS = changes(8)
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instances, "BATCH", 300)
+    monkeypatch.setattr(deferred, "BATCH", 300)
 
 
 def fitted(**settings: object) -> MetricLearner:
