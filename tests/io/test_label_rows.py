@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -200,7 +201,7 @@ INCLUSIVE = {
 def test_ends_are_those_of_last_samples_whatever_else_a_file_says_of_other_days(tmp_path):
     """Stretches of trips that were not read, 5 s apart as those of a trip are, touch nothing."""
     rows = [(5 * a, 5 * b - 5, c) for a, b, c in STATES]
-    later = [(3600 * day + a, 3600 * day + b, c) for day in (1, 2) for a, b, c in rows]
+    later = [(day + a, day + b, c) for day, (a, b, c) in product((3600, 7200), rows)]
     text = table("start,end,state", dates(rows + later, "%Y-%m-%d %H:%M:%S", "s"))
     with pytest.warns(DataWarning) as told:
         found = labels(tmp_path, text, recording=cow(DATES[0] + 5 * (DATES - DATES[0])))
