@@ -12,6 +12,6 @@ __getattr__, __dir__, __all__ = lazy(
     rooms=(
         *("datasets", "errors", "features", "graphs", "interop", "io", "learner", "oracles"),
         *("modeling", "partitions", "plotting", "problem", "problems", "baselines"),
-        *("parallel", "solvers", "testing"),
+        *("parallel", "regularizers", "solvers", "status", "testing", "weights"),
     ),
 )

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
     {"errors", "support"},
-    {"problem"},
+    {"problem", "regularizers", "status", "weights"},  # the others are names of the first
     {"masters", "parallel"},
     {"solvers"},
     {"data", "features", "graphs", "partial_labels", "partitions", "training_labels"},

@@ -66,3 +66,10 @@ def test_the_learner_loads_nothing_that_estimators_of_scikit_learn_do_not():
 def test_help_says_what_an_instance_is_made_of():
     made = signature(import_module("structsvm.features").StateScores)
     assert list(made.parameters)[:2] == ["estimator", "lags"]
+
+
+@pytest.mark.parametrize("path", ["regularizers", "status", "weights"])
+def test_names_of_problems_are_under_the_paths_that_they_had_before(path):
+    before = import_module(f"structsvm.{path}")
+    now = import_module("structsvm.problem")
+    assert all(getattr(before, name) is getattr(now, name) for name in before.__all__)
