@@ -6,6 +6,7 @@ from importlib import import_module
 from inspect import signature
 from itertools import chain, product
 
+import pytest
 from public_rooms import MODULES, ROOMS
 
 LAZY = [room for room in ROOMS if room not in MODULES]
