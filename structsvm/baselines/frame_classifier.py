@@ -48,8 +48,9 @@ class FrameClassifier(FrameLearner):
         As for :class:`structsvm.features.StateScores`.
     features : RecordingTransformer, optional
         Context that the classifier sees: by default, for "boosting", samples up to a quarter of a
-        typical segment away, and for others means and standard deviations of windows of a quarter,
-        a half and one typical segment.
+        typical segment away, and for others means, standard deviations and slopes of windows of a
+        quarter, a half and one typical segment, and of 5 to 135 samples where segments are much
+        longer.
     prices : sequence of float, optional
         Those to choose from; 0 and 25 from 1/4 to 64 by default.
     smoothing : float

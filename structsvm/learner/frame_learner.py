@@ -30,6 +30,13 @@ from structsvm.support import Bools, Floats, Interrupts, Ints, among, hook, shar
 
 LAGS = (-0.25, -0.125, 0.0, 0.125, 0.25)
 WINDOWS = (0.25, 0.5, 1.0)  # lags, and widths of windows, that classifiers see, in typical segments
+SHORT, SHORTER = (5, 15, 45, 135), 6.0
+"""Widths in samples of windows that they see as well where a typical segment is so many times as
+long: periods and jerks last as long however long segments are. Of drawn signals of swimmers, whose
+typical segment has 548 samples, a kernel then names .92 right for .82."""
+OF_WINDOWS = ("mean", "spread", "slope")
+"""What they see of windows. The slope tells speeds apart, wherever something is: of drawn gaze a
+kernel names .83 right for .78."""
 SCORED_BY, TRIED_BY, LEARNED_BY = 0.6, 0.8, 0.85
 """The parts of the time, about, after which classifiers have scored the recordings, settings were
 tried, and the search for segments was learned from all of them."""
@@ -139,8 +146,9 @@ def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransforme
         return Lags(sorted({round(part * typical) for part in LAGS}))
     # An odd window has a sample in its middle: in an even one, where a segment begins and where it
     # ends look alike one sample apart, which put every second change one sample off.
-    widths = sorted({max(3, 2 * round((part * typical - 1) / 2) + 1) for part in WINDOWS})
-    return Union(Columns(), MovingStatistics(widths, ("mean", "spread")))
+    widths = {max(3, 2 * round((part * typical - 1) / 2) + 1) for part in WINDOWS}
+    widths |= {width for width in SHORT if SHORTER * width < typical}
+    return Union(Columns(), MovingStatistics(sorted(widths), OF_WINDOWS))
 
 
 def losses_of(

@@ -36,10 +36,6 @@ QUICK = ("fast-kernel", "lda")
 the fast kernel, in five other draws of people, 2.23 where the usual one has 2.24. On mocap6, SKAB,
 TEP and digits the usual kernel gains nothing on the fast one beyond chance."""
 
-QUICK_OF_SIGNALS = (*OF_WINDOWS, "lda")
-"""In less time they name .87 of the samples of others right, of the signals behind har_spsw, where
-those above name .79."""
-
 FEW_GROUPS = 8
 """With fewer groups slow boosting, more folds, and a model of all are worth their time: with ten
 groups of har_spsw fast boosting and three folds did no worse, and with two they did."""
@@ -86,9 +82,10 @@ class StateSegmenter(StateDecoder):
         take little time. The weights are those with which the mean says most of samples that the
         classifiers have not seen.
     features : RecordingTransformer, optional
-        Context that the classifiers see; by default each sample, and the means and standard
-        deviations of windows of a quarter, a half and one typical segment about it; "boosting" sees
-        samples up to a quarter of a typical segment away instead.
+        Context that the classifiers see; by default each sample, and the means, standard deviations
+        and slopes of windows of a quarter, a half and one typical segment about it, and of 5 to 135
+        samples where segments are much longer; "boosting" sees samples up to a quarter of a typical
+        segment away instead.
     n_folds : int, optional
         By default 5, or 3 for eight groups or more, or recordings where there are no groups. The
         mean of the models of the folds predicts, with one of all where there are fewer.
@@ -193,7 +190,7 @@ class StateSegmenter(StateDecoder):
     def _estimators(self, n_features: int, few: bool) -> Sequence[Any]:
         """The classifiers that are asked, of so many columns, where groups are few or many."""
         if among(self.estimators, ("quick",)):
-            return QUICK_OF_SIGNALS if n_features <= WINDOW_COLUMNS else QUICK
+            return QUICK + OF_WINDOWS if n_features <= WINDOW_COLUMNS else QUICK
         if self.estimators is None:
             usual = ESTIMATORS if few else OF_MANY
             most = WINDOW_COLUMNS_OF_FEW if few else WINDOW_COLUMNS

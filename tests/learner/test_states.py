@@ -607,6 +607,21 @@ def test_boosting_of_windows_is_asked_where_it_is_worth_its_time(n, P, size):
     Xs = [(y == "b")[:, None] + rng.normal(size=(20, P)) for y in ys]
     assert StateSegmenter().fit(Xs, ys).estimator_weights_.size == size
     quick = StateSegmenter("quick").fit([X[:, :16] for X in Xs], ys)
-    assert type(quick.models_[0].classifier).__name__ == "HistGradientBoostingClassifier"
-    quick.fit(Xs, ys)
-    assert type(quick.models_[0].classifier).__name__ != "HistGradientBoostingClassifier"
+    assert quick.estimator_weights_.size == 3
+    assert type(quick.models_[-1].classifier).__name__ == "HistGradientBoostingClassifier"
+    assert quick.fit(Xs, ys).estimator_weights_.size == 2
+
+
+def test_classifiers_of_long_segments_see_short_windows_and_slopes():
+    """Means and deviations of a quarter of a segment and more are the same in both states."""
+    rng = np.random.default_rng(0)
+    ys = [np.repeat(["slow", "fast", "slow"], 400)] * 4
+    Xs = []
+    for y in ys:
+        period = np.where(y == "fast", 10.0, 40.0)
+        phase = 2 * np.pi * (rng.uniform() + np.cumsum(1.0 / period))
+        Xs.append(np.sin(phase)[:, None] + rng.normal(scale=0.05, size=(y.size, 1)))
+    segmenter = StateSegmenter(["fast-kernel"]).fit(Xs[:3], ys[:3])
+    assert np.mean(segmenter.predict_states(Xs[3:])[0] == ys[3]) > 0.98
+    (context,) = {model.kind for model in segmenter.models_}
+    assert "5, 15, 45" in context
