@@ -342,7 +342,13 @@ class Search:
         if left <= 0:
             return None
         most = max(self.most, round(SAMPLES_A_SECOND * left * self.most / FIRST_SAMPLES))
+        judged = n_items(self.test)
         self.look_at(most // FEWER_ROWS if self.train.data.asks else most)
+        # Judging by more than at first takes longer: what is late is lost.
+        longer = to_judge * max(1.0, n_items(self.test) / judged) - to_judge
+        more = max(0.0, min(longer, (left - to_judge) / 2))
+        to_judge += more
+        left -= more
         with self.terminal.working("trying", allowed.likely, slice(0, 3, 2)):
             learned_by = left / (left + to_judge)
             answer = self._answer(left, learned_by, allowed.over - to_judge, allowed.over)
