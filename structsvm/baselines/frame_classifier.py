@@ -48,9 +48,9 @@ class FrameClassifier(FrameLearner):
         As for :class:`structsvm.features.StateScores`.
     features : RecordingTransformer, optional
         Context that the classifier sees: by default, for "boosting", samples up to a quarter of a
-        typical segment away, and for others means, standard deviations and slopes of windows of a
-        quarter, a half and one typical segment, and of 5 to 135 samples where segments are much
-        longer.
+        typical segment away, and for others means and standard deviations of windows of a quarter,
+        a half and one typical segment, of up to 16 columns also slopes, and windows of 5 to 135
+        samples where segments are much longer.
     prices : sequence of float, optional
         Those to choose from; 0 and 25 from 1/4 to 64 by default.
     smoothing : float
@@ -102,7 +102,7 @@ class FrameClassifier(FrameLearner):
         # Where labels leave out all changes, the price that merges most has the least loss.
         states, stretches, codes = read_named(Xs, ys, owner, bridges=True)
         sequences = [part.of(codes) for part in stretches]
-        features = self.features or context_of(self.estimator, sequences)
+        features = self.features or context_of(self.estimator, sequences, Xs[0].shape[1])
         recipe = FrameRecipe(self, features, self.standardize)
         held_out, fold, self.models_ = recipe.learn(Xs, states, groups)
         self.classes_ = states.classes

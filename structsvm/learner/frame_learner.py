@@ -37,6 +37,9 @@ typical segment has 548 samples, a kernel then names .92 right for .82."""
 OF_WINDOWS = ("mean", "spread", "slope")
 """What they see of windows. The slope tells speeds apart, wherever something is: of drawn gaze a
 kernel names .83 right for .78."""
+SIGNALS = 16
+"""Columns up to which they may be raw signals: more of them are features, which show periods and
+speeds themselves; in one draw of five recordings of har_spsw slopes of these gained nothing."""
 SCORED_BY, TRIED_BY, LEARNED_BY = 0.6, 0.8, 0.85
 """The parts of the time, about, after which classifiers have scored the recordings, settings were
 tried, and the search for segments was learned from all of them."""
@@ -139,7 +142,7 @@ def typical_length(sequences: Sequence[Ints]) -> float:
     return float(np.median(np.concatenate([runs_of(y).sizes for y in sequences])))
 
 
-def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransformer:
+def context_of(estimator: Any, sequences: Sequence[Ints], n_features: int) -> RecordingTransformer:
     """Features of the samples around each: lags for boosting, windows for other classifiers."""
     typical = typical_length(sequences)
     if among(estimator, (None, "boosting", "fast-boosting")):
@@ -147,6 +150,8 @@ def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransforme
     # An odd window has a sample in its middle: in an even one, where a segment begins and where it
     # ends look alike one sample apart, which put every second change one sample off.
     widths = {max(3, 2 * round((part * typical - 1) / 2) + 1) for part in WINDOWS}
+    if n_features > SIGNALS:
+        return Union(Columns(), MovingStatistics(sorted(widths), ("mean", "spread")))
     widths |= {width for width in SHORT if SHORTER * width < typical}
     return Union(Columns(), MovingStatistics(sorted(widths), OF_WINDOWS))
 

@@ -82,10 +82,10 @@ class StateSegmenter(StateDecoder):
         take little time. The weights are those with which the mean says most of samples that the
         classifiers have not seen.
     features : RecordingTransformer, optional
-        Context that the classifiers see; by default each sample, and the means, standard deviations
-        and slopes of windows of a quarter, a half and one typical segment about it, and of 5 to 135
-        samples where segments are much longer; "boosting" sees samples up to a quarter of a typical
-        segment away instead.
+        Context that the classifiers see; by default each sample, and the means and standard
+        deviations of windows of a quarter, a half and one typical segment about it, of up to 16
+        columns also slopes, and windows of 5 to 135 samples where segments are much longer;
+        "boosting" sees samples up to a quarter of a typical segment away instead.
     n_folds : int, optional
         By default 5, or 3 for eight groups or more, or recordings where there are no groups. The
         mean of the models of the folds predicts, with one of all where there are fewer.
@@ -168,7 +168,7 @@ class StateSegmenter(StateDecoder):
         def learned(scale: str | None, estimators: Sequence[Any]) -> Learned:
             recipes = []
             for estimator in stage("classifiers", list(estimators)):
-                features = self.features or context_of(estimator, sequences)
+                features = self.features or context_of(estimator, sequences, Xs[0].shape[1])
                 recipe = FrameRecipe(self, features, scale, **folds, estimator=estimator)
                 recipes.append(recipe.learn(Xs, states, groups))  # the same folds each time
             held_out, fold, models = zip(*recipes, strict=True)
