@@ -34,7 +34,7 @@ SHORT, SHORTER = (5, 15, 45, 135), 6.0
 """Widths in samples of windows that they see as well where a typical segment is so many times as
 long: periods and jerks last as long however long segments are. Of drawn signals of swimmers, whose
 typical segment has 548 samples, a kernel then names .92 right for .82."""
-OF_WINDOWS = ("mean", "spread", "slope")
+STATISTICS = ("mean", "spread", "slope")
 """What they see of windows. The slope tells speeds apart, wherever something is: of drawn gaze a
 kernel names .83 right for .78."""
 SIGNALS = 16
@@ -153,7 +153,7 @@ def context_of(estimator: Any, sequences: Sequence[Ints], n_features: int) -> Re
     if n_features > SIGNALS:
         return Union(Columns(), MovingStatistics(sorted(widths), ("mean", "spread")))
     widths |= {width for width in SHORT if SHORTER * width < typical}
-    return Union(Columns(), MovingStatistics(sorted(widths), OF_WINDOWS))
+    return Union(Columns(), MovingStatistics(sorted(widths), STATISTICS))
 
 
 def losses_of(

@@ -11,7 +11,13 @@ from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import KERNEL_POINTS, FrameModel, FrameRecipe, learning_once
 from structsvm.features.pooling import losses_of_units, pooled
-from structsvm.learner.frame_learner import Scored, context_of, read_named, typical_length
+from structsvm.learner.frame_learner import (
+    SIGNALS,
+    Scored,
+    context_of,
+    read_named,
+    typical_length,
+)
 from structsvm.learner.state_decoder import StateDecoder
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support import Floats, Ints, among, half_interval, stage, standard_error
@@ -27,9 +33,9 @@ name .81, and of the 32 columns made of them .90 for .89; of 79 recordings it ga
 ESTIMATORS = ("boosting", "kernel", "lda")
 """Where groups are few."""
 
-WINDOW_COLUMNS, WINDOW_COLUMNS_OF_FEW = 16, 40
-"""Columns up to which boosting of windows is asked as well, and where groups are few: with 61 it
-took longer than all others and gained nothing on recordings of digits."""
+COLUMNS_OF_FEW = 40
+"""Columns up to which boosting of windows is asked as well where groups are few, and elsewhere of
+signals: with 61 it took longer than all others and gained nothing on recordings of digits."""
 
 QUICK = ("fast-kernel", "lda")
 """On people held out from har_spsw a loss of 1.86 in a fifth of the time, where all have 1.77; with
@@ -190,10 +196,10 @@ class StateSegmenter(StateDecoder):
     def _estimators(self, n_features: int, few: bool) -> Sequence[Any]:
         """The classifiers that are asked, of so many columns, where groups are few or many."""
         if among(self.estimators, ("quick",)):
-            return QUICK + OF_WINDOWS if n_features <= WINDOW_COLUMNS else QUICK
+            return QUICK + OF_WINDOWS if n_features <= SIGNALS else QUICK
         if self.estimators is None:
             usual = ESTIMATORS if few else OF_MANY
-            most = WINDOW_COLUMNS_OF_FEW if few else WINDOW_COLUMNS
+            most = COLUMNS_OF_FEW if few else SIGNALS
             return usual + OF_WINDOWS if n_features <= most else usual
         if isinstance(self.estimators, str) or not len(self.estimators):
             raise SettingsError(
