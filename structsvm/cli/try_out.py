@@ -10,10 +10,10 @@ if they are enough.
 import math
 import time
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from structsvm.cli.parts import (
 )
 from structsvm.cli.request import Request, typed_problem
 from structsvm.cli.terminal import Terminal
+from structsvm.cli.try_plan import ALL, TryPlan
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -69,7 +70,6 @@ from structsvm.support import (
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
-ALL = "all.structsvm"  # the model that is learned from all that was read
 FEW_VALUES = 100_000
 """Values up to which the first answer is compared with baselines."""
 JUDGING, MORE = 5.0, 2.0
@@ -80,43 +80,6 @@ LEARNED_BY = 0.8
 LIMIT, SMALLER, FEWEST_SAMPLES = 0.5, 4, 1_000
 """The part of the time that is left in which the first answer is given, or else one that is learned
 from so many times fewer samples, if these are more than the least."""
-
-
-@dataclass(frozen=True)
-class TryPlan:
-    """Where what is found is written, and how it is looked for."""
-
-    output: Path
-    guard: Guard
-    allowed: Time
-    split: str | None
-    jobs: int | None
-    resume: bool
-    refit: bool
-
-    @property
-    def is_chosen(self) -> bool:
-        """Whether an earlier run has chosen what is to be learned from all."""
-        return self.refit and not self.resume and (self.output / MODEL_NAME).is_file()
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether an earlier run has left an answer, which stays if time is short."""
-        return self.resume and (self.output / MODEL_NAME).is_file()
-
-    @property
-    def end_again(self) -> float:
-        """When what an earlier run has done as well ends; never, if it has no answer."""
-        return self.allowed.over if self.is_answered else math.inf
-
-    def check(self) -> None:
-        """Refuse to write over what is there, apart from predictions."""
-        names = [] if self.is_chosen else [MODEL_NAME, "report.html", TRIED_NAME]
-        names += [ALL] if self.refit else []
-        self.check_files([self.output / name for name in names])
-
-    def check_files(self, paths: Sequence[Path]) -> None:
-        self.guard.check_files(paths, replaceable=self.resume)
 
 
 def run_try(args: Namespace, terminal: Terminal) -> int:
@@ -342,10 +305,10 @@ class Search:
         if left <= 0:
             return None
         most = max(self.most, round(SAMPLES_A_SECOND * left * self.most / FIRST_SAMPLES))
-        judged = n_items(self.test)
+        n_judged = n_items(self.test)
         self.look_at(most // FEWER_ROWS if self.train.data.asks else most)
-        # Judging by more than at first takes longer: what is late is lost.
-        longer = to_judge * max(1.0, n_items(self.test) / judged) - to_judge
+        # Judging by more samples than at first takes longer, and an answer that is late is lost.
+        longer = to_judge * (n_items(self.test) / n_judged - 1)
         more = max(0.0, min(longer, (left - to_judge) / 2))
         to_judge += more
         left -= more

@@ -126,9 +126,10 @@ def _superpixels(pixels: Floats, settings: GraphOfImage) -> Ints:
     asked = settings.n_superpixels
     compactness = settings.compactness
     regions = _regions(pixels, asked, compactness)
-    n = n_first = int(regions.max()) + 1
-    is_fine = asked <= regions.size / PIXELS_OF_ONE
-    while FEWER * n < asked and is_fine and compactness < ROUND:
+    n_first = int(regions.max()) + 1
+    n = n_first
+    has_pixels = asked <= regions.size / PIXELS_OF_ONE
+    while FEWER * n < asked and has_pixels and compactness < ROUND:
         compactness *= ROUNDER
         regions = _regions(pixels, asked, compactness)
         n = int(regions.max()) + 1

@@ -61,7 +61,7 @@ class LabelMaps:
         endings = [end for end in added if {one.stem + end for one in images} <= {*stems}]
         if any(map(usual.map_of, images)) or len(endings) != 1:
             return usual
-        warn(f"{folder}: label maps are called as images with {endings[0]!r} added, and are theirs")
+        warn(f"{folder}: label maps have the names of the images with {endings[0]!r} added")
         return cls(folder, endings)
 
     def map_of(self, image: Path) -> Path | None:

@@ -90,7 +90,8 @@ def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
     if len(sheets) > 1 and not as_text:
         warn(
             f"{path}: of its sheets {listed(sheets)} the first is read; save the others as files "
-            "of their own if they are recordings too, or labels, " + parameter("labels")
+            "of their own if they are recordings too, or if they hold labels, "
+            + parameter("labels")
         )
     blank = int(cells.notna().any(axis=1).to_numpy().argmax()) if len(cells) else 0
     cells = cells.iloc[blank:].replace({"\n": " "}, regex=True)
