@@ -38,8 +38,9 @@ Beside a value of 1e9 it is some prices; of a million ordinary samples it is 1e-
 the other search took 3 to 19 times as long for the same segments."""
 MOST_RUNNING = 4096
 """Segments that the other search looks at beside each other, at most."""
-SHORT_ENOUGH = 1024
-"""Samples up to which the scores of all segments are written down for a path of prices."""
+SHORT_ENOUGH = 2048
+"""Samples up to which the scores of all segments are written down for a path of prices: 34 MB. At
+1,400 samples it takes a ninth to a half of the time of a search for each price, at 3,000 more."""
 
 
 @dataclass(frozen=True)

@@ -156,10 +156,16 @@ def _are_categories(column: Any, rows: NDArray[np.int64]) -> bool:
 
 def labels_in_column(column: Any, origin: Origin) -> NDArray[Any] | None:
     """Convert labels, -1 where they are blank; None if some are blank and none are needed."""
+    pandas = require("pandas", "files", "reading tables")
     options = origin.options
-    column = as_numbers(_stripped(column, options.missing_labels), origin)
-    is_labelled = column.notna().to_numpy()
-    kind = getattr(column.dtype, "kind", "O")
+    row_values, values = np.arange(len(column)), column
+    if pandas.api.types.infer_dtype(column) == "string":  # long columns hold few different words
+        row_values, words = column.factorize(use_na_sentinel=False)
+        values = pandas.Series(words, name=column.name)
+    values = as_numbers(_stripped(values, options.missing_labels), origin)
+    is_label = values.notna().to_numpy()
+    is_labelled = is_label[row_values]
+    kind = getattr(values.dtype, "kind", "O")
     if not (options.blanks or is_labelled.all()):
         if not options.need_labels:
             return None
@@ -169,19 +175,20 @@ def labels_in_column(column: Any, origin: Origin) -> NDArray[Any] | None:
             f"no label, {place}, column {column.name!r}; {n} are missing: label them, or let fit "
             "learn without them (in Python, what is read with blanks=True)"
         )
-    if kind == "f" and (column.abs() >= 2**53).any():
+    if kind == "f" and (values.abs() >= 2**53).any():
         raise DataError(
             f"column {column.name!r} has labels that are numbers beyond 2**53, of which several "
             "are one float: write them as text"
         )
     if is_labelled.all():
-        return column.to_numpy() if kind in "biuf" else np.array([str(one) for one in column])
+        labels = values.to_numpy() if kind in "biuf" else np.array([str(one) for one in values])
+        return np.asarray(labels[row_values])
     if kind in "iuf":
-        filled = column.fillna(0).to_numpy(dtype=np.float64 if kind == "f" else np.int64)
-        return known_where(filled, is_labelled)
-    values = np.empty(len(column), dtype=object)
-    values[:] = [one if isinstance(one, bool) else str(one) for one in column]
-    return known_where(values, is_labelled)
+        filled = values.fillna(0).to_numpy(dtype=np.float64 if kind == "f" else np.int64)
+        return known_where(filled[row_values], is_labelled)
+    labels = np.empty(len(values), dtype=object)
+    labels[:] = [one if isinstance(one, bool) else str(one) for one in values]
+    return known_where(labels[row_values], is_labelled)
 
 
 def _stripped(column: Any, missing: Sequence[str] = ()) -> Any:

@@ -144,7 +144,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     if as_text:
         return frame.fillna(""), origin
     if label in frame.columns:
-        frame[label] = [cell[1:] for cell in frame[label]]
+        frame[label] = frame[label].str[1:]
     unnamed = [not written.has_header or NO_NAME.fullmatch(str(name)) for name in frame.columns]
     return frame.loc[:, ~(np.array(unnamed, dtype=bool) & frame.isna().all().to_numpy())], origin
 
