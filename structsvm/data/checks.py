@@ -1,4 +1,4 @@
-"""Values as users hold them: what numpy would change without a word is refused, or found."""
+"""Checks of arrays and data frames as users give them; what numpy would change is refused."""
 
 from collections.abc import Mapping, Sequence, Set
 from os import PathLike
@@ -64,9 +64,9 @@ def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
         )
 
 
-def place_in(there: Bools, names: Any) -> str:
-    """The first true entry in words."""
-    first = np.argwhere(np.atleast_1d(there))[0].tolist()
+def place_in(mask: Bools, names: Any) -> str:
+    """The first true entry of a mask in words."""
+    first = np.argwhere(np.atleast_1d(mask))[0].tolist()
     return entry_in_words(first[0], first[1], names) if len(first) == 2 else f"row {first[0]}"
 
 
@@ -77,7 +77,7 @@ def entry_in_words(row: int, column: int, names: Names) -> str:
 
 
 def one_each(values: Any, n: int, words: Words, noun: str = "labelling", way_out: str = "") -> Any:
-    """What is given for each of n instances, as a list; refuse any other number of them."""
+    """Values given for n instances, as a list; refuse any other number of them."""
     each = [] if values is None else list(values)
     if len(each) != n:
         raise DataError(f"{words.wholes(n)} but {counted(len(each), noun)}{way_out}")
@@ -106,7 +106,7 @@ def check_instances(
     words: Words = RECORDINGS,
     missing: str | None = None,
 ) -> tuple[list[Floats], list[str] | None, Floats]:
-    """Finite (T_i, P) arrays, names of the features if known, and :func:`values_of_arrays`."""
+    """Return finite arrays (T_i, P), the names of features if known, and the values_of_arrays."""
     instances = as_list(Xs, words)
     if not instances:
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
@@ -124,12 +124,12 @@ def check_instances(
             refuse_other_columns(which, columns, names)
         arrays.append(as_floats(X, which, names, missing))
     check_widths([X.shape for X in arrays], names, n_features, words)
-    seen = values_of_arrays(arrays)
-    is_sound = (np.abs(seen) <= LARGEST_VALUE).all(axis=(1, 2))  # by the values looked at
+    extremes = values_of_arrays(arrays)
+    is_sound = (np.abs(extremes) <= LARGEST_VALUE).all(axis=(1, 2))
     for i in np.flatnonzero(~is_sound).tolist():
         arrays[i] = as_floats(instances[i], words.numbered(i), names, missing)
-        seen[i] = values_of_arrays([arrays[i]])[0]
-    return arrays, names, seen
+        extremes[i] = values_of_arrays([arrays[i]])[0]
+    return arrays, names, extremes
 
 
 def values_of_arrays(arrays: Sequence[Floats]) -> Floats:
@@ -142,7 +142,7 @@ def values_of_arrays(arrays: Sequence[Floats]) -> Floats:
 def check_widths(
     shapes: Sequence[tuple[int, ...]], names: Names, n_features: int | None, words: Words
 ) -> int:
-    """The number of features: all have as many as the model or the first, and there are names."""
+    """Return the number of features, which all instances, the model and the names must share."""
     P = shapes[0][1] if n_features is None else n_features
     first = words.numbered(0) if n_features is None else "the model"
     for i, (n_rows, n_columns) in enumerate(shapes):
@@ -164,12 +164,12 @@ def check_widths(
 
 
 def as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
-    """Arrays or data frames as users hold them, as a list; one of them is a list of one."""
+    """Arrays or data frames as a list; a single one becomes a list of one."""
     refuse_no_array(Xs, f"expected a list of {words.whole}s, arrays of shape (T, P); this")
     if column_names(Xs) is not None:
         return [Xs]
     if hasattr(Xs, "__array__"):  # tensors and the like, which numpy can read
-        Xs = np.asanyarray(Xs)  # what a mask hides stays hidden
+        Xs = np.asanyarray(Xs)  # which keeps the mask of a masked array
         if Xs.ndim == 2:
             return [Xs]
         if Xs.ndim != 3 and Xs.dtype != object:
@@ -192,7 +192,7 @@ def checked_names(feature_names: Any) -> list[str]:
 
 
 def _plain(X: Any) -> Floats | None:
-    """An array of the type that it has to have, read-only; None for anything else."""
+    """A matrix of floats as a read-only array; None for what has to be converted."""
     if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.size:
         return None
     return read_only(np.asarray(X, dtype=np.float64, order="C"))
@@ -226,6 +226,7 @@ def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
 
 
 def _with_gaps(X: Any) -> Any:
+    """A masked array or a frame of pandas with NaN for missing values; anything else as it is."""
     if np.ma.isMaskedArray(X) and X.dtype.kind in "iuf":
         return np.ma.filled(X.astype(np.float64), np.nan)
     if hasattr(X, "isna") and hasattr(X, "to_numpy"):  # pandas, whose NA numpy cannot read
@@ -237,6 +238,7 @@ def _with_gaps(X: Any) -> Any:
 
 
 def _no_measurement(array: Floats, wrong: Bools, names: Names, missing: str | None) -> str:
+    """Say which value is missing, infinite or too large, and what to do."""
     row, column = np.argwhere(wrong)[0].tolist()
     fault = f"has {array[row, column]} in {entry_in_words(row, column, names)}"
     if not np.isnan(array[row, column]):
@@ -253,6 +255,7 @@ def _no_measurement(array: Floats, wrong: Bools, names: Names, missing: str | No
 
 
 def _not_a_number(X: Any, names: Names) -> str:
+    """Say which value is no number."""
     try:
         rows = np.atleast_1d(np.asarray(X, dtype=object))
     except ValueError:  # rows of several lengths

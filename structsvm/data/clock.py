@@ -32,13 +32,14 @@ LENGTH = re.compile(
 )
 """A length of time as ISO 8601, pandas or MATLAB write it: PT1.5S, 0 days 00:00:01.5, 1.5 sec."""
 EVEN = 30
-"""How many times longer than elsewhere the longest step may be in a way of reading dates."""
+"""A reading of dates is kept if its longest step, in medians, is at most so many times that of the
+most even reading."""
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
 @lru_cache(maxsize=2**16)
 def stamp_in(text: str, day_first: bool) -> Any:
-    """A date, remembered because tables of labels repeat the same ones."""
+    """Parse a date; results are cached because tables of labels repeat dates."""
     pandas = require("pandas", "files", "reading times")
     return pandas.to_datetime(text, dayfirst=day_first)
 
@@ -48,7 +49,7 @@ def offset_of(column: Any) -> np.timedelta64 | None:
     pandas = require("pandas", "files", "reading times")
     if not len(column):
         return None
-    with without_warnings(Warning):  # of dates that are written otherwise, whose clock is the same
+    with without_warnings(Warning):  # pandas warns where it guesses how dates are written
         first, last = (pandas.to_datetime(str(column.iloc[row])).utcoffset() for row in (0, -1))
     if first is None:
         return None
@@ -60,7 +61,7 @@ def ahead_of_utc(offset: np.timedelta64 | None) -> np.timedelta64:
 
 
 def length_in(text: str) -> float | None:
-    """A length of time in seconds; None of a text that is none."""
+    """Parse a length of time into seconds; None if the text is none."""
     if LENGTH.fullmatch(text) is None:
         return None
     pandas = require("pandas", "files", "reading times")
@@ -72,16 +73,16 @@ def length_in(text: str) -> float | None:
 
 
 def number_in(moment: Any) -> float:
-    """A number, or the seconds of a time on a clock or of a length of time."""
-    ways = (clock_in(moment), length_in(moment)) if isinstance(moment, str) else ()
-    for way in ways:
-        if way is not None:
-            return way
+    """Parse a number, or a time on a clock or a length of time, both in seconds."""
+    if isinstance(moment, str):
+        for seconds in (clock_in(moment), length_in(moment)):
+            if seconds is not None:
+                return seconds
     return float(moment)
 
 
 def clock_in(text: str) -> float | None:
-    """Hours, minutes and seconds, or minutes and seconds, in seconds; None of other texts."""
+    """Parse hours, minutes and seconds, or minutes and seconds, into seconds; None if neither."""
     match = CLOCK.fullmatch(text)
     if match is None:
         return None
@@ -91,14 +92,6 @@ def clock_in(text: str) -> float | None:
     return round(3600 * hours + 60 * minutes + seconds, 9)
 
 
-def seconds_in(text: str) -> float | None:
-    """Convert minutes and seconds; None if they are none."""
-    match = MINUTES.fullmatch(text)
-    if match is None:
-        return None
-    return round(60 * int(match[1]) + float(match[2].replace(",", ".")), 9)
-
-
 def _largest_of_steps(dates: Any) -> float:
     """The longest step between dates, in units of the median one."""
     steps = np.diff(np.unique(dates.dropna().astype("int64")))
@@ -106,7 +99,7 @@ def _largest_of_steps(dates: Any) -> float:
 
 
 def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
-    """Convert to dates in UTC; return also if the day is first, and if that is doubtful."""
+    """Convert to dates in UTC, or return None; return also if the day is first, and if doubtful."""
     pandas = require("pandas", "files", "reading tables")
     has_points = texts.str.match(DAY_FIRST).all()
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
@@ -119,8 +112,8 @@ def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
     readings = [dates for dates in readings if not dates[column.notna()].isna().any()]
     if not readings:
         return None
-    # nobody samples a day in each of seven months, nor twelve days of each year: the way is meant
-    # that spans the least time, of those with steps that are about as even as can be
+    # Of the readings with about the most even steps, that of the shortest span is meant: nobody
+    # samples one day in each of seven months.
     gaps = [_largest_of_steps(one) for one in readings]
     even = [one for one, gap in zip(readings, gaps, strict=True) if gap <= EVEN * min(gaps)]
     dates = min(even, key=lambda one: one.max() - one.min())

@@ -1,4 +1,4 @@
-"""Columns that are constant, and columns and labels that may be meant otherwise than as read."""
+"""Columns that are constant, and warnings of columns and labels that may be meant otherwise."""
 
 import math
 import re
@@ -24,7 +24,7 @@ from structsvm.errors import DataError, join, parameter, warn
 from structsvm.support import Floats, some_of
 
 CONSTANT_UP_TO = 1e-12
-"""Part of its largest magnitude up to which the deviation of a feature is rounding."""
+"""A feature is constant if its standard deviation is at most this part of its largest magnitude."""
 
 
 def warn_about_constant_features(
@@ -43,16 +43,16 @@ def warn_about_constant_features(
 
 def column_values(X: Floats) -> Floats:
     """The least, largest, first (NaN if any is) and middle value of each column, (4, P)."""
-    seen = np.array([np.fmin.reduce(X), np.fmax.reduce(X), X[0], X[len(X) // 2]])
-    seen[2, np.isnan(X).any(axis=0)] = np.nan
-    return seen
+    values = np.array([np.fmin.reduce(X), np.fmax.reduce(X), X[0], X[len(X) // 2]])
+    values[2, np.isnan(X).any(axis=0)] = np.nan
+    return values
 
 
 def values_of_columns(task: str, instances: Sequence[Instance]) -> Floats:
-    """The :func:`column_values` of each, (N, 4, P), without NaN: the least value, or 0, instead."""
-    seen = [instance.extremes for instance in instances if instance.extremes is not None]
-    if len(seen) == len(instances):
-        values = np.array(seen)
+    """The :func:`column_values` of each, (N, 4, P), with the least one, or 0, in place of NaN."""
+    extremes = [instance.extremes for instance in instances if instance.extremes is not None]
+    if len(extremes) == len(instances):
+        values = np.array(extremes)
     else:
         Xs = [instance.data for instance in instances]
         values = now_or_later(
@@ -64,13 +64,13 @@ def values_of_columns(task: str, instances: Sequence[Instance]) -> Floats:
 
 
 def constant_features(instances: Sequence[Instance]) -> NDArray[np.bool_]:
-    """Which features of each are constant, (N, P)."""
-    seen = values_of_columns("looking for constant features", instances)
-    reach = CONSTANT_UP_TO * np.abs(seen).max(axis=1)
+    """Which features of each instance are constant, (N, P)."""
+    values = values_of_columns("looking for constant features", instances)
+    tolerances = CONSTANT_UP_TO * np.abs(values).max(axis=1)
     # Two samples that are d apart have a deviation of d / sqrt(2 T) at least.
-    varied = np.sqrt([[2 * instance.n_samples] for instance in instances]) * reach
-    ranges = seen[:, 1] - seen[:, 0]
-    constant = np.asarray(ranges <= varied)
+    widest = np.sqrt([[2 * instance.n_samples] for instance in instances]) * tolerances
+    ranges = values[:, 1] - values[:, 0]
+    constant = np.asarray(ranges <= widest)
     near = np.flatnonzero((constant & (ranges > 0)).any(axis=1)).tolist()
     exact = map_arrays("looking closer", is_constant, [instances[i].data for i in near])
     for i, features in zip(near, exact, strict=True):
@@ -83,7 +83,7 @@ def is_constant(X: Floats) -> NDArray[np.bool_]:
     return scales(X) <= CONSTANT_UP_TO * magnitudes(X)
 
 
-FEWEST_THAT_RISE = 10  # in fewer rows a measurement may rise throughout by chance
+FEWEST_THAT_RISE = 10  # rows: in fewer of them a measurement may rise throughout by chance
 ROWS_OF_A_RECORDING = 5  # rows that the recordings of a long table have at least, on average
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS_OF_SYMBOLS = 2
@@ -98,7 +98,7 @@ PREDICTED_COLUMN = re.compile(r"segment|cluster|.*_predicted")
 
 
 def warn_about_columns(Xs: Sequence[Data], names: Sequence[str] | None, first: str) -> None:
-    """Warn of columns in memory that are no measurements, by their names and what they hold."""
+    """Warn of columns that are probably no measurements, by their names and values in memory."""
     if names is None:
         return
     in_memory = arrays_among(Xs)
@@ -109,9 +109,9 @@ def warn_about_columns(Xs: Sequence[Data], names: Sequence[str] | None, first: s
             first + f": its columns are called {called}, which looks like a row of values: if it "
             "has no header, write one, or a sample is lost"
         )
-    again = _long_table(arrays[0], names) if len(arrays) == 1 else ()
-    if again:
-        number, time = again
+    key_and_time = _long_table(arrays[0], names) if len(arrays) == 1 else ()
+    if key_and_time:
+        number, time = key_and_time
         warn(
             f"column {time!r} begins again wherever column {number!r} changes, and both are "
             f"features now: if every {number!r} is a recording of its own, give "
@@ -122,7 +122,7 @@ def warn_about_columns(Xs: Sequence[Data], names: Sequence[str] | None, first: s
     doubtful = [
         name
         for j, name in enumerate(names)
-        if arrays and name not in again and all(_is_doubtful(name, X[:, j]) for X in arrays)
+        if arrays and name not in key_and_time and all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:
         one = doubtful[0]
@@ -140,6 +140,7 @@ def warn_about_columns(Xs: Sequence[Data], names: Sequence[str] | None, first: s
 
 
 def _is_doubtful(name: str, column: Floats) -> bool:
+    """Whether a column only rises, or has whole numbers and the name of an identifier."""
     steps = np.diff(column)  # a step that is switched on once does not rise in most rows
     if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
         return True
@@ -154,7 +155,7 @@ def tells_which(name: str) -> bool:
 
 
 def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:
-    """A column that numbers stretches of rows, and one that begins again in each."""
+    """The names of a column that numbers stretches of rows and of one that rises in each; or ()."""
     for j, number in enumerate(features):
         starts = np.flatnonzero(np.diff(X[:, j])) + 1
         few = 0 < ROWS_OF_A_RECORDING * starts.size <= len(X) - ROWS_OF_A_RECORDING
@@ -167,7 +168,7 @@ def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:
 
 
 def _are_values(names: Sequence[str]) -> bool:
-    """Whether names are numbers, and none that count."""
+    """Whether names of columns are numbers, as in a row of values, and do not count."""
     try:
         values = np.array([name.replace(",", ".") for name in names], dtype=np.float64)
     except ValueError:

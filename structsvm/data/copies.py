@@ -12,11 +12,11 @@ from structsvm.support import Floats, Ints, fingerprint
 NEAR_ROWS = 1e-3
 """Difference of two copies at most, in standard deviations of a column: one may have been written
 with fewer digits, or with a little noise."""
-BLOCKS = 16  # parts whose means say which instances may be near copies
+BLOCKS = 16  # parts of an instance, whose means are compared before all values are
 
 
 def contents(items: Sequence[Any]) -> Ints:
-    """A number for each instance, the same for those that are copies or near copies, (N,)."""
+    """Number instances, (N,): copies and near copies have the same number."""
     exact = np.unique([fingerprint(item) for item in items], return_inverse=True)[1]
     first = np.unique(exact, return_index=True)[1]
     pairs = [(exact[a], exact[b]) for a, b in _near([items[i] for i in first], first)]
@@ -24,28 +24,28 @@ def contents(items: Sequence[Any]) -> Ints:
 
 
 def connected(pairs: Any, n: int) -> Ints:
-    """Number the groups of n things, (n,): both things of a pair (E, 2) are in one group."""
+    """Number the connected components of n things, (n,), that ``pairs`` (E, 2) connect."""
     ends = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
     links = coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n, n))
     return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
 
 
 def near_rows(X: Floats) -> Ints:
-    """A number for each row, the same for those that are copies or near copies, (T,)."""
+    """Number rows, (T,): copies and near copies have the same number."""
     step = NEAR_ROWS * X.std(axis=0)
     cells = np.floor(X / np.where(step > 0, step, 1.0) + 0.381966)  # no round value is at an edge
     return np.unique(cells, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def joined(units: Ints, numbers: Ints) -> Ints:
-    """The unit of each recording, (N,), where units that have copies in common are one."""
+    """Merge ``units`` (N,) that share one of the ``numbers`` (N,) of :func:`contents`."""
     pairs = np.column_stack([units, units.max() + 1 + numbers])
     group = connected(pairs, int(pairs.max()) + 1)[units]
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 
 def _near(items: Sequence[Any], places: Ints) -> list[tuple[int, int]]:
-    """Pairs of places of arrays that are near copies of each other."""
+    """Pairs of arrays that are near copies of each other, by their ``places`` among all."""
     from scipy.spatial import cKDTree
 
     by_shape: dict[tuple[int, ...], list[int]] = {}

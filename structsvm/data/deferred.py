@@ -1,4 +1,4 @@
-"""Arrays in memory, or read when they are needed, and what is made of them."""
+"""Arrays in memory, or read when they are needed, and functions applied to both."""
 
 import hashlib
 import threading
@@ -19,14 +19,14 @@ from structsvm.parallel.by_name import spread
 from structsvm.support import Floats, Ints, Stack, fingerprint, limits, read_only
 
 Step = Callable[[Floats], Floats]
-"""A function of an array (T, P) that other processes can be sent; T stays what it was.
+"""A function from an array (T, P) to one (T, P') that other processes can be sent.
 
-It may have a method ``of_stack`` that makes the same of a :class:`Stack` of arrays, which it may
+It may have a method ``of_stack`` that does the same for a :class:`Stack` of arrays, which it may
 write to.
 """
 
 BATCH = 10_000
-"""Items of instances that are worked on together, if there are so many."""
+"""The number of items from which on instances are one task of a worker."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +38,12 @@ class Origin:
     fingerprint: str
     """A digest of the values."""
     read: Callable[[], Floats] = field(metadata={"fingerprint": False})
-    """Gives the values, (T, P), checked; other processes can be sent it."""
+    """Returns the values, (T, P), checked; other processes can be sent it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Deferred:
-    """An array (T, P) that is read, and made of what was read, when it is needed."""
+    """An array (T, P) that is read, and taken through some steps, when it is needed."""
 
     origin: Origin
     steps: tuple[Step, ...]
@@ -67,15 +67,16 @@ class Deferred:
         return Deferred(self.origin, (*self.steps, step), P, self.labels)
 
     def at(self, rows: Ints) -> "Deferred":
+        """Some of the rows, by their numbers."""
         digest = hashlib.sha256(self.origin.fingerprint.encode())
         digest.update(np.ascontiguousarray(rows).data)
         shape = (rows.size, self.n_features)
-        known_by = digest.hexdigest()[:16]
-        some = Origin(shape, self.has_gaps, known_by, partial(_rows_of, self, rows))
-        return Deferred(some, (), self.n_features)
+        read = partial(_rows_of, self, rows)
+        origin = Origin(shape, self.has_gaps, digest.hexdigest()[:16], read)
+        return Deferred(origin, (), self.n_features)
 
     def read(self) -> Floats:
-        """Read it, unless this process has kept it: (T, P), read-only."""
+        """Return the values, (T, P), read-only; read them unless this process has kept them."""
         last = getattr(_last, "array", {})
         kept: Floats | None = _kept.get(self, last.get(self))
         if kept is not None:
@@ -93,7 +94,7 @@ class Deferred:
         return X
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """To other processes it travels as the place where it is read."""
+        """Send other processes what they read it by, without labels."""
         return Deferred, (self.origin, self.steps, self.n_features)
 
     def __deepcopy__(self, memo: Any) -> "Deferred":
@@ -106,7 +107,7 @@ def _rows_of(whole: Deferred, rows: Ints) -> Floats:
 
 
 _kept: weakref.WeakKeyDictionary[Deferred, Floats] = weakref.WeakKeyDictionary()
-"""Arrays as long as their owners live: the first ones that have room."""
+"""Arrays that were read first, up to :data:`limits.KEPT_BYTES`, as long as their owners live."""
 _last = threading.local()
 """The last array that each thread has read without room for it."""
 _lock = threading.Lock()
@@ -143,7 +144,7 @@ def take_rows(X: Data, rows: Ints) -> Data:
 
 
 def digest_of(X: Data) -> str:
-    """A digest of the values, or of those that were read."""
+    """A digest of the values; of deferred data, of those that are read, before any step."""
     return X.origin.fingerprint if isinstance(X, Deferred) else fingerprint(X)
 
 
@@ -153,7 +154,7 @@ def labels_read_with(X: Data) -> Any:
 
 
 def bytes_to_read(X: Data) -> int:
-    """How much memory it takes beside what is taken now."""
+    """The bytes that reading it will take; 0 for an array in memory."""
     T, P = X.shape
     return 8 * T * P if isinstance(X, Deferred) else 0
 
@@ -169,24 +170,24 @@ def all_in_memory(Xs: Sequence[Data], words: Words) -> list[Floats]:
     return arrays
 
 
-# ---- what is made of data: at once of arrays in memory, of others when they are needed
+# ---- functions of data: applied at once to arrays in memory, to others when they are needed
 
 
 def now_or_later(
     Xs: Sequence[Data], now: Callable[[list[Floats]], Made], later: Callable[[], Made]
 ) -> Made:
-    """What is made of all arrays at once, or, where some are not in memory, in another way."""
+    """``now(arrays)`` if all arrays are in memory, else ``later()``."""
     arrays = arrays_among(Xs)
     return now(arrays) if len(arrays) == len(Xs) else later()
 
 
 def apply(X: Data, step: Step, n_features: int | None = None) -> Data:
-    """What a step makes of it, with P' features; P by default."""
+    """Apply a step, now or when the data are read; it makes P' features, P by default."""
     return X.then(step, n_features) if isinstance(X, Deferred) else step(X)
 
 
 def apply_each(Xs: Sequence[Data], step: Step, n_features: int | None = None) -> list[Data]:
-    """What a step makes of each, of arrays in memory many at a time."""
+    """Apply a step to each as :func:`apply` does, to many arrays at a time if all are in memory."""
     if any(isinstance(X, Deferred) for X in Xs):
         return [apply(X, step, n_features) for X in Xs]
     parts = [Xs[a:b] for a, b in batches_of([X.shape[0] for X in Xs])]
@@ -194,36 +195,36 @@ def apply_each(Xs: Sequence[Data], step: Step, n_features: int | None = None) ->
 
 
 def map_arrays(
-    words: str, function: Callable[..., Any], Xs: Sequence[Data], *others: Sequence[Any]
+    title: str, function: Callable[..., Any], Xs: Sequence[Data], *others: Sequence[Any]
 ) -> list[Any]:
-    """``function(X, ...)`` of each: in threads, or by the worker that reads it."""
+    """``function(X, *others)`` for each, in threads, or in the worker that reads it."""
     tasks = list(zip(Xs, *others, strict=True))
-    return list(chain.from_iterable(_in_batches(words, _map_part, function, tasks)))
+    return list(chain.from_iterable(_in_batches(title, _map_part, function, tasks)))
 
 
 def sum_arrays(
-    words: str,
+    title: str,
     function: Callable[..., Any],
     Xs: Sequence[Data],
     weights: Floats,
     *others: Sequence[Any],
 ) -> Floats:
-    """The sum of ``function(X, ...)`` over arrays, weighted (N,); as :func:`map_arrays`."""
+    """The sum of ``function(X, *others)`` with ``weights`` (N,); as :func:`map_arrays`."""
     tasks = list(zip(Xs, weights.tolist(), *others, strict=True))
-    return np.asarray(np.add.reduce(_in_batches(words, _sum_part, function, tasks)))
+    return np.asarray(np.add.reduce(_in_batches(title, _sum_part, function, tasks)))
 
 
 def _in_batches(
-    words: str, task: Callable[[Any, Any], Any], function: Any, tasks: list[tuple[Any, ...]]
+    title: str, run: Callable[[Any, Any], Any], function: Any, tasks: list[tuple[Any, ...]]
 ) -> list[Any]:
-    """What a task makes of each batch of arrays, and of what there is beside each of them."""
-    parts = [tasks[a:b] for a, b in batches_of([X.shape[0] for X, *_ in tasks])]
+    """``run(batch, function)`` for batches of tasks, each of which begins with an array."""
+    batches = [tasks[a:b] for a, b in batches_of([X.shape[0] for X, *_ in tasks])]
     on_demand = any(isinstance(X, Deferred) for X, *_ in tasks)
-    return spread(words if on_demand else "", task, parts, function)
+    return spread(title if on_demand else "", run, batches, function)
 
 
 def apply_in_stack(Xs: Stack, step: Step) -> Stack:
-    """What a step makes of each of the arrays, which may change."""
+    """Apply a step to each array of a stack, which it may write to."""
     of_stack: Callable[[Stack], Stack] | None = getattr(step, "of_stack", None)
     return Stack.of([step(X) for X in Xs.arrays()]) if of_stack is None else of_stack(Xs)
 
@@ -242,15 +243,15 @@ def _sum_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) ->
     return sum(weight * function(in_memory(X), *others) for X, weight, *others in tasks)
 
 
-def batches_of(sizes: Sequence[int], most: int | None = None) -> list[tuple[int, int]]:
-    """Ranges of instances with these numbers of items, each a moment's work for a worker."""
-    most = BATCH if most is None else most
+def batches_of(sizes: Sequence[int], n_items: int | None = None) -> list[tuple[int, int]]:
+    """Ranges of consecutive instances that have ``n_items`` items, or hardly more, together."""
+    n_items = BATCH if n_items is None else n_items
     ranges = []
     begin = 0
     total = 0
     for end, size in enumerate(sizes, start=1):
         total += size
-        if total >= most or end == len(sizes):
+        if total >= n_items or end == len(sizes):
             ranges.append((begin, end))
             begin, total = end, 0
     return ranges

@@ -25,16 +25,16 @@ class Instance:
     data: Data
     """(T, P), finite: an array, or where to read one when it is needed."""
     side: Any = None
-    """What else the problem has to know of it, such as a tree or the edges of a graph. Its method
-    ``at(rows)`` makes that of some of the items, for labels in part. If it knows what the features
-    are, its method ``with_features(X, names)`` makes one that knows others. Where users label
+    """Side information of the problem, such as a tree or the edges of a graph. Its method
+    ``at(rows)`` returns that of some of the items, for labels in part. If it depends on the
+    features, its method ``with_features(X, names)`` returns that of others. Where users label
     something else than the items, such as pixels, its methods ``known_labels(y)`` and
-    ``item_labels(y)`` make labels of the items, with -1, and names, with None, for what is not
-    known, and ``labelled(rows, truth)`` the truth where items are not taken out of an instance."""
+    ``item_labels(y)`` return a label of each item, or -1, and a name of each item, or None; and
+    ``labelled(rows, truth)`` the truth where items cannot be taken out of an instance."""
     states: Floats | None = None
-    """(T, C) how probable each named state is, if the features of a learner know states."""
+    """(T, C) the probability of each named state, where the features of a learner predict them."""
     extremes: Floats | None = field(default=None, metadata={"fingerprint": False})
-    """(4, P) the :func:`structsvm.data.columns.column_values` that were seen when it was read."""
+    """(4, P) the :func:`structsvm.data.columns.column_values`, if they were computed in reading."""
 
     @property
     def X(self) -> Floats:
@@ -82,13 +82,13 @@ class Instance:
         return self.side.item_labels(y) if hasattr(self.side, "item_labels") else y
 
     def part(self, rows: Ints, truth: Any) -> "tuple[Instance, Any]":
-        """Some labelled items and their partition, as an instance to calibrate a price with."""
+        """The labelled items, by their numbers, and their partition, to calibrate a price with."""
         if hasattr(self.side, "labelled"):
             return self, self.side.labelled(rows, truth)
         return self.at(rows), truth
 
     def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> "Instance":
-        """The same items with other features, (T, P'), called ``made`` where a stage made them."""
+        """The same items with other features, (T, P'), called ``made`` if they were computed."""
         side = self.side
         if made is not None and hasattr(side, "with_features"):
             side = side.with_features(X, made)
@@ -96,5 +96,6 @@ class Instance:
 
 
 def apply_to_instances(instances: Sequence[Instance], step: Step) -> list[Instance]:
+    """The same instances with a step applied to their features."""
     made = apply_each([instance.data for instance in instances], step)
     return [Instance(X, x.side, x.states) for x, X in zip(instances, made, strict=True)]

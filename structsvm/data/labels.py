@@ -14,13 +14,13 @@ UNKNOWN = -1  # marks a sample without a label, as in scikit-learn
 
 
 def label_values(y: Any) -> NDArray[Any]:
-    """Labels as an array; a list that mixes kinds, or has missing ones, keeps its values."""
+    """Labels as an array; those of a list with several types, or with None, stay as they are."""
     if not isinstance(y, Mapping | Set):
         refuse_no_array(y, "labels: this")
     try:
         values = np.asanyarray(y)
-        changed = isinstance(y, list | tuple) and values.dtype.kind in "USO" and values.ndim == 1
-        if changed and len({type(value) for value in y}) > 1:
+        may_differ = isinstance(y, list | tuple) and values.dtype.kind in "USO" and values.ndim == 1
+        if may_differ and len({type(value) for value in y}) > 1:
             values = np.empty(len(y), dtype=object)
             values[:] = y
     except (TypeError, ValueError) as error:
@@ -37,14 +37,14 @@ def label_values(y: Any) -> NDArray[Any]:
 
 
 def labels_of_items(y: Any, n: int) -> NDArray[Any] | None:
-    """A label for each item, also of partial labels; None where there are breakpoints or none."""
+    """A label for each of n items, also of PartialLabels; None for breakpoints, or no labels."""
     labels = getattr(y, "labels", y)  # of PartialLabels
     values = label_values(() if labels is None else labels)
     return values if values.shape == (n,) else None
 
 
 def check_vector(values: NDArray[Any], name: str = "labels") -> None:
-    """Refuse labels that are no vector, or an empty one, and say how some of them become one."""
+    """Refuse anything but a non-empty vector, and say how a matrix becomes one."""
     if values.ndim != 1 or not values.size:
         way_out = "; of one column give y.ravel(), of one for each state y.argmax(axis=1)"
         raise DataError(
@@ -55,8 +55,8 @@ def check_vector(values: NDArray[Any], name: str = "labels") -> None:
 
 def full_labels(y: Any) -> NDArray[Any]:
     """A label for each sample, (T,), any values that can be compared."""
-    whole = type(y) is np.ndarray and y.dtype.kind in "iu"
-    values: NDArray[Any] = y if whole else label_values(y)
+    are_whole = type(y) is np.ndarray and y.dtype.kind in "iu"
+    values: NDArray[Any] = y if are_whole else label_values(y)
     check_vector(values)
     refuse_missing(values, "sample")
     return values
@@ -76,8 +76,8 @@ def unlabelled(values: NDArray[Any]) -> Bools:
     """Which labels are the number -1."""
     if values.dtype.kind == "O":
         return _each(values, lambda value: is_number(value) and value == UNKNOWN)
-    is_known = values.dtype.kind not in "iufb"
-    return np.zeros(values.shape, dtype=np.bool_) if is_known else np.asarray(values == UNKNOWN)
+    are_names = values.dtype.kind not in "iufb"
+    return np.zeros(values.shape, dtype=np.bool_) if are_names else np.asarray(values == UNKNOWN)
 
 
 def _each(values: NDArray[Any], test: Callable[[Any], bool]) -> Bools:
@@ -111,7 +111,7 @@ def refuse_missing(values: NDArray[Any], item: str) -> None:
 
 
 def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects as text or numbers, which compare, are sorted faster and can be stored."""
+    """An array of objects as one of text or numbers, if it can be one, which sorts faster."""
     plain = np.asarray(values.tolist()) if values.dtype == object else values
     return plain if plain.shape == values.shape else values
 
@@ -119,7 +119,7 @@ def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
 def numbered(
     values: NDArray[Any], called: str, way_out: str = "text or numbers"
 ) -> tuple[NDArray[Any], Ints]:
-    """The different values, sorted, and the number of each, of the shape of these values."""
+    """Number values: the different ones, sorted, and the number of each, of the same shape."""
     try:
         if values.dtype == object:
             kinds = {isinstance(value, str): value for value in values.ravel().tolist()}
@@ -137,7 +137,7 @@ MOST_MARKS = 0.1  # part of the samples up to which ones that stand alone may ma
 
 
 def warn_about_marks(labels: Sequence[Any]) -> None:
-    """Warn of labels that are 0 but for single ones, which mark changes as likely as states."""
+    """Warn of labels that are 0 but for single ones, which may be meant as marks of changes."""
     n = count_marks(labels)
     if n:
         warn(
@@ -170,7 +170,7 @@ def marks_of(y: Any) -> Bools | None:
 
 
 def count_marks(labels: Sequence[Any]) -> int:
-    """How many ones stand alone among zeros, where all labels that are known are nothing else."""
+    """The number of ones, if labels are 0 but for few ones that stand alone; else 0."""
     marks = [marks_of(y) for y in labels if y is not None]
     ones = [marked for marked in marks if marked is not None]
     if len(ones) < len(marks) or any((marked[1:] & marked[:-1]).any() for marked in ones):

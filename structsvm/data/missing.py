@@ -1,4 +1,4 @@
-"""Missing values: a NaN adds nothing to any sum, and a mean is that of the values there are."""
+"""Missing values, which are NaN: statistics of columns without them, and interpolation."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ def has_gaps(X: Floats) -> bool:
 
 
 def magnitudes(X: Floats) -> Floats:
-    """The largest magnitude in each column (T, P) of the values there are, (P,); 0 if none."""
+    """The largest magnitude in each column of ``X`` (T, P), (P,); 0 if all values are missing."""
     sizes = largest(X)
     return np.fmax.reduce(np.abs(X), axis=0, initial=0.0) if np.isnan(sizes).any() else sizes
 
@@ -39,7 +39,7 @@ def blocks(X: Floats) -> list[tuple[int, int, int]]:
 
 
 def means(X: Floats) -> Floats:
-    """The mean of each column (T, P) over the rows in which it has a value, (P,); 0 if in none."""
+    """The mean of each column of ``X`` (T, P), (P,); 0 if all values are missing."""
     if not has_gaps(X):
         return np.asarray(X.mean(axis=0))
     total = (~np.isnan(X)).sum(axis=0)
@@ -47,12 +47,12 @@ def means(X: Floats) -> Floats:
 
 
 def scales(X: Floats) -> Floats:
-    """The standard deviation of each column over the rows in which it has a value, (P,)."""
+    """The standard deviation of each column of ``X`` (T, P), (P,)."""
     return np.asarray(X.std(axis=0) if not has_gaps(X) else np.sqrt(means((X - means(X)) ** 2)))
 
 
 def filled(X: Floats, times: Floats | None = None) -> Floats:
-    """Interpolate missing values between samples (at ``times``)."""
+    """Interpolate missing values linearly in ``times`` (T,), or in the numbers of the samples."""
     if not has_gaps(X):
         return X
     filled_in = X.copy()

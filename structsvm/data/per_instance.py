@@ -1,4 +1,4 @@
-"""What is given for each recording or table: its weight, its group, its number of clusters."""
+"""Values given for each recording or table: its weight, its group, its number of clusters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ Counts = int | Sequence[int | None] | None
 
 
 def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floats:
-    """A weight for each of n recordings, the largest being 1; all alike if none are given."""
+    """A weight for each of n recordings, scaled so that the largest is 1; 1 by default."""
     if sample_weight is None:
         return np.ones(n)
     refuse_hidden(sample_weight, "sample_weight")
@@ -35,7 +35,7 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
 
 
 def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any], Ints]:
-    """Names of the groups of instances, and the number of that of each, (N,)."""
+    """Return the names of the groups, and the number of the group of each instance, (N,)."""
     if groups is None:
         return list(range(N)), np.arange(N)
     refuse_no_array(groups, "groups")
@@ -55,7 +55,7 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
 
 
 def asked_counts(asked: Counts | str, truths: Sequence[Any] | None) -> Counts:
-    """A number of clusters for all, or for each that of its truth if "true" was asked for."""
+    """Replace "true" by the number of clusters of each truth; return anything else as it is."""
     if not isinstance(asked, str):
         return asked
     if asked != "true" or truths is None:
@@ -69,12 +69,12 @@ def asked_counts(asked: Counts | str, truths: Sequence[Any] | None) -> Counts:
 def cluster_counts(
     n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS
 ) -> list[int | None]:
-    """The number of clusters of each instance, checked against its size; None if not given."""
+    """A number of clusters for each instance, at most its size; None where it is not given."""
     if n_clusters is None:
         return [None] * len(sizes)
     numbers: Any = n_clusters
-    of_each = [numbers] * len(sizes) if np.ndim(numbers) == 0 else numbers
-    counts = one_each(of_each, len(sizes), words, "number", f" of {words.part}s")
+    numbers = [numbers] * len(sizes) if np.ndim(numbers) == 0 else numbers
+    counts = one_each(numbers, len(sizes), words, "number", f" of {words.part}s")
     for i, (T, K) in enumerate(zip(sizes, counts, strict=True)):
         if K is not None and not (is_whole(K) and 1 <= K <= T):
             finer = f" ({words.finer})" if words.finer else ""

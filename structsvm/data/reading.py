@@ -1,4 +1,4 @@
-"""The door for recordings, in memory or not: each of them becomes an array, checked."""
+"""Recordings as users give them, in memory or not, as instances that are checked."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ def read_arrays(
     words: Words = RECORDINGS,
     missing: str | None = None,
 ) -> tuple[list[Instance], list[str] | None]:
-    """Recordings as users hold them, as instances, and the names of their features."""
+    """Return recordings as instances, and the names of their features."""
     source = source_of(Xs)
     if source is not None:
         source = replace(source, words=words, missing=missing)
@@ -75,33 +75,33 @@ def read_arrays(
         is_pair = isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2
         arrays.append(x[0] if is_pair else x)
         sides.append(x[1] if is_pair else None)
-    read, names, seen = check_instances(arrays, feature_names, n_features, words, missing)
-    parts = zip(read, sides, seen, strict=True)
-    return [Instance(X, side, extremes=extremes) for X, side, extremes in parts], names
+    read, names, extremes = check_instances(arrays, feature_names, n_features, words, missing)
+    parts = zip(read, sides, extremes, strict=True)
+    return [Instance(X, side, extremes=values) for X, side, values in parts], names
 
 
 def labels_that_came(instances: Sequence[Instance], words: Words = RECORDINGS) -> list[Any] | None:
     """The labels that came with recordings that are not in memory; None if none did."""
-    of_instances = [labels_read_with(instance.data) for instance in instances]
-    if all(y is None for y in of_instances):
+    labels = [labels_read_with(instance.data) for instance in instances]
+    if all(y is None for y in labels):
         return None
-    for i, y in enumerate(of_instances):
+    for i, y in enumerate(labels):
         if y is None:
             raise DataError(words.numbered(i) + " has no labels, and others came with theirs")
-    return of_instances
+    return labels
 
 
-# ---- recordings that are read one at a time, whatever holds them
+# ---- recordings that are read one at a time, from files or any container
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
     """Recordings that are read one at a time, by their number, in any process."""
 
-    held: Any
-    """Anything that gives them by number or by key; None of files, whose keys are their paths."""
+    container: Any
+    """What gives recordings by number or by key; None for files, whose keys are their paths."""
     keys: Sequence[Any]
-    """The number of each, a range, or what it is called there."""
+    """The key of each recording in the container; a range, if these are numbers."""
     words: Words = RECORDINGS
     missing: str | None = None
     names: tuple[str, ...] | None = None
@@ -111,28 +111,28 @@ class Source:
         return len(self.keys)
 
     def called(self, i: int) -> Text:
-        """The number of a recording, and where it is."""
+        """A recording in messages: its number, with its key if that is another."""
         number = self.words.numbered(i)
         if isinstance(self.keys, range):
             return number
-        named = self.keys[i] if self.held is None else repr(self.keys[i])
-        return number + f" ({named})"
+        key = self.keys[i] if self.container is None else repr(self.keys[i])
+        return number + f" ({key})"
 
     def find(self, i: int) -> tuple[Rows, Any, tuple[str, ...] | None, Any]:
-        """The rows as held, labels and names that came along, and the size and time of a file."""
+        """A recording's rows, labels and names of columns; and the size and time of its file."""
         key = self.keys[i]
         stamp = None
         try:
-            if self.held is None:
+            if self.container is None:
                 status = os.stat(key)
                 stamp = status.st_size, status.st_mtime_ns
-            instance = _of_file(Path(key)) if self.held is None else self.held[key]
-            X, y, columns = _taken_apart(instance)
+            item = _of_file(Path(key)) if self.container is None else self.container[key]
+            X, y, columns = _taken_apart(item)
         except Exception as error:
             called = self.called(i)
-            if isinstance(error, StructSVMError):  # of a file, it names the file
-                named = wording(called + ": ", of_files="")
-                raise DataError(named + said_by(error)) from error
+            if isinstance(error, StructSVMError):  # whose message names the file, if it is one
+                place = wording(called + ": ", of_files="")
+                raise DataError(place + said_by(error)) from error
             kind = type(error).__name__
             raise DataError(called + f" cannot be read: {kind}: " + said_by(error)) from error
         X = as_frame(X)
@@ -141,7 +141,7 @@ class Source:
         return rows, y, columns, stamp
 
     def read(self, i: int) -> tuple[Floats, Any, Any, Rows]:
-        """A recording; the labels that came with it, its stamp and its rows."""
+        """A recording's values (T, P), checked; its labels, the stamp of its file, and its rows."""
         rows, y, columns, stamp = self.find(i)
         called = self.called(i)
         names = None if self.names is None else list(self.names)
@@ -152,9 +152,9 @@ class Source:
         else:
             X = kept
             labels = rows.labels(y, called)
-            there = names_of(kept) or columns
-            if there is not None and names is not None:
-                refuse_other_columns(called, list(map(str, there)), names)
+            own = names_of(kept) or columns
+            if own is not None and names is not None:
+                refuse_other_columns(called, list(map(str, own)), names)
         X = np.array(as_floats(X, called, names, self.missing))  # a source may reuse its array
         return X, labels, stamp, rows
 
@@ -184,17 +184,17 @@ def source_of(Xs: Any) -> Source | None:
     if callable(getattr(Xs, "keys", None)) and not hasattr(Xs, "__array__"):  # zarr, h5py, mappings
         return Source(Xs, tuple(Xs.keys()) if isinstance(Xs, Mapping) else tuple(sorted(Xs.keys())))
     if hasattr(Xs, "__array__"):
-        is_stack = hasattr(Xs, "chunks") and getattr(Xs, "ndim", 0) == 3
+        is_stack = hasattr(Xs, "chunks") and getattr(Xs, "ndim", 0) == 3  # of zarr or h5py
         return Source(Xs, range(Xs.shape[0])) if is_stack else None
     return Source(Xs, range(len(Xs))) if hasattr(Xs, "__len__") else None
 
 
-def _read_again(source: Source, i: int, seen: tuple[Any, ...]) -> Floats:
-    """The values of a recording, whose shape, gaps and stamp must be what they were at first."""
+def _read_again(source: Source, i: int, first: tuple[Any, ...]) -> Floats:
+    """The values of a recording, whose shape, gaps and stamp must be those of the first reading."""
     X, _, stamp, _ = source.read(i)
-    if (X.shape, has_gaps(X), stamp) != seen:
+    if (X.shape, has_gaps(X), stamp) != first:
         raise DataError(
-            source.called(i) + f" has changed since it was first read (shape {seen[0]} then, "
+            source.called(i) + f" has changed since it was first read (shape {first[0]} then, "
             f"{X.shape} now): recordings that are read when they are needed must stay as they are"
         )
     return X
@@ -203,7 +203,7 @@ def _read_again(source: Source, i: int, seen: tuple[Any, ...]) -> Floats:
 def _read_later(
     source: Source, feature_names: Names, n_features: int | None
 ) -> tuple[list[Instance], list[str] | None]:
-    """Instances that are read when they are needed, each of which is read and checked once now."""
+    """Instances that are read when they are needed; each is read and checked once now."""
     n = len(source)
     words = source.words
     if not n:
@@ -216,8 +216,8 @@ def _read_later(
     source = replace(source, names=None if names is None else tuple(names))
     numbers = np.array_split(np.arange(n), min(n, PARTS_OF_A_PASS))
     parts = spread("reading", _first_look, [(source, some.tolist()) for some in numbers], None)
-    seen, labels, axes, moved = zip(*chain.from_iterable(parts), strict=True)
-    P = check_widths([shape for shape, *_ in seen], names, n_features, words)
+    looks, labels, axes, moved = zip(*chain.from_iterable(parts), strict=True)
+    P = check_widths([shape for shape, *_ in looks], names, n_features, words)
     called = [source.called(i) for i in range(n)]
     if any(moved):
         warn_about_order([name for name, one in zip(called, moved, strict=True) if one])
@@ -225,33 +225,34 @@ def _read_later(
     if words is RECORDINGS:
         warn_about_marks(labels)
     instances = []
-    for i, (look, y) in enumerate(zip(seen, labels, strict=True)):
-        shape, gaps, content, extremes, stamp = look
+    for i, (look, y) in enumerate(zip(looks, labels, strict=True)):
+        shape, gaps, digest, extremes, stamp = look
         read = partial(_read_again, source, i, (shape, gaps, stamp))
-        data = Deferred(Origin(shape, gaps, content, read), (), P, y)
+        data = Deferred(Origin(shape, gaps, digest, read), (), P, y)
         instances.append(Instance(data, extremes=extremes))
     return instances, names
 
 
 def _first_look(part: tuple[Source, list[int]], _: None) -> list[tuple[Any, ...]]:
-    """Read recordings: what is known of their :class:`Origin`, labels, times, if rows moved."""
+    """Read some recordings: values of their :class:`Origin`, labels, times, whether rows moved."""
     source, numbers = part
-    looks: list[tuple[Any, ...]] = []
+    read: list[tuple[Any, ...]] = []
     for i in numbers:
         X, labels, stamp, rows = source.read(i)
         extremes = column_values(X)
-        extremes[:, is_constant(X)] = extremes[0, is_constant(X)]  # to look no closer again
-        seen = X.shape, has_gaps(X), fingerprint(X), extremes, stamp
+        # so that nobody reads it again to find out whether a feature is constant but for rounding
+        extremes[:, is_constant(X)] = extremes[0, is_constant(X)]
+        look = X.shape, has_gaps(X), fingerprint(X), extremes, stamp
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" and labels.size:
             # Labels are the only part of a recording that stays in memory.
             ends = map(np.min_scalar_type, (int(labels.min()), int(labels.max())))
             labels = labels.astype(np.promote_types(*ends))
-        looks.append((seen, labels, rows.axis, rows.order is not None))
-    return looks
+        read.append((look, labels, rows.axis, rows.order is not None))
+    return read
 
 
 def _taken_apart(item: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
-    """A recording in any of its forms, the labels that came with it, and names of its columns."""
+    """The values of a recording in any form, the labels in it, and the names of its columns."""
     if is_recording(item):
         return item, item.y, tuple(item.features)
     X, y = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
@@ -273,6 +274,7 @@ def _taken_apart(item: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
 
 
 def _of_file(path: Path) -> Any:
+    """What a file holds: an array, a frame with or without labels, or arrays by name."""
     kind = path.suffix.lower()
     if kind == ".parquet":
         pandas: Any = require("pandas", "files", "reading parquet files")
@@ -286,4 +288,4 @@ def _of_file(path: Path) -> Any:
         if "X" not in arrays:
             raise DataError(f"no array 'X'; it holds {', '.join(present) or 'nothing'}")
         return arrays
-    return open_memmap(path, mode="r")  # which no more is read of than there is
+    return open_memmap(path, mode="r")  # which refuses a file shorter than its header says

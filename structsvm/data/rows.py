@@ -1,4 +1,4 @@
-"""Rows in the order of time: the one rule of all containers."""
+"""Rows of frames and recordings in the order of time, and their columns without row numbers."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -25,14 +25,14 @@ class Rows:
     axis: TimeAxis | None = None
     """When each row was measured, if that is known."""
     order: Ints | None = None
-    """The number of each row in what was given; None where they came in this order."""
+    """The number of each row in ``given``; None if the order is the same."""
     given: Any = None
-    """The instance with its rows as they came."""
+    """The instance with its rows as they were given."""
     places: Ints | None = None
-    """The numbers of these rows in a panel, as they were given."""
+    """The numbers of the rows of ``given`` in the panel that it is a part of, if it is one."""
 
     def labels(self, y: Any, called: str) -> Any:
-        """Labels (T,) of the rows as they were given, or by the index of a frame, in this order."""
+        """Labels (T,) in the order of ``X``; given in that of ``given``, or by its index."""
         y = in_order_of_rows(y, self.given, called)
         shape: Any = getattr(self.X, "shape", ())
         is_clear = len(shape) == 2 and shape[0] != shape[1] and np.ndim(y) == 1
@@ -43,7 +43,7 @@ class Rows:
             )
         if self.order is None or np.ndim(y) != 1 or len(y) != len(self.order):
             return y
-        return taken(y, self.order)
+        return labels_at(y, self.order)
 
 
 def _may_be_ends(y: NDArray[Any], n_rows: int) -> bool:
@@ -53,14 +53,14 @@ def _may_be_ends(y: NDArray[Any], n_rows: int) -> bool:
     return bool(0 < y[0] and y[-1] <= n_rows and (np.diff(y.astype(np.int64)) > 0).all())
 
 
-def taken(y: Any, rows: Ints | None) -> Any:
-    """Some of the labels (T,), in this order."""
+def labels_at(y: Any, rows: Ints) -> Any:
+    """The labels of these rows."""
     return y.iloc[rows] if hasattr(y, "iloc") else np.asarray(y)[rows]
 
 
-def labels_within(ys: Any, places: Ints | None) -> Any:
-    """The labels of one recording of a panel."""
-    y = taken(ys, places)
+def labels_within(ys: Any, places: Any) -> Any:
+    """The labels of the recording of a panel whose rows have these places there."""
+    y = labels_at(ys, places)
     levels = getattr(getattr(y, "index", None), "nlevels", 1)
     return y.droplevel(list(range(levels - 1))) if levels > 1 else y
 
@@ -92,7 +92,7 @@ def _holds_numbers(series: Any) -> bool:
 
 
 def panel(X: Any) -> dict[Hashable, Rows] | None:
-    """The recordings of a pandas frame whose index says whose a row is and when; None of others."""
+    """The recordings of a pandas frame whose index names them and gives times; None of others."""
     index: Any = getattr(X, "index", None)
     if getattr(index, "nlevels", 1) < 2 or not hasattr(X, "columns"):
         return None
@@ -106,7 +106,7 @@ def panel(X: Any) -> dict[Hashable, Rows] | None:
 
 
 def rows_in_time(X: Any, called: str) -> Rows:
-    """An instance with its rows in the order of time, if known; a column of times is left out."""
+    """An instance with its rows in the order of time, if known; a time column becomes the axis."""
     if type(X) is np.ndarray:  # as most instances are, and it knows no times
         return Rows(X, given=X)
     axis = None
@@ -139,7 +139,7 @@ def rows_in_time(X: Any, called: str) -> Rows:
 
 
 def _of_one(index: Any, called: str) -> Any:
-    """The times of an index whose other levels have to name one recording alone."""
+    """The last level of an index, its times; refuse other levels that name several recordings."""
     if index.nlevels < 2:
         return index
     keys = index.droplevel(-1).unique()
@@ -153,6 +153,7 @@ def _of_one(index: Any, called: str) -> Any:
 
 
 def _rows_of(X: Any, rows: Ints) -> Any:
+    """Some rows of an array, a frame, a recording or a matrix of xarray."""
     if is_recording(X):
         return X.at(rows)
     if hasattr(X, "isel"):
@@ -161,7 +162,7 @@ def _rows_of(X: Any, rows: Ints) -> Any:
 
 
 def axis_of(index: Any, called: str) -> TimeAxis | None:
-    """The times that an index holds; None of one that counts rows, or holds names."""
+    """The times in an index; None if it numbers rows or holds names."""
     if index is None or getattr(index, "nlevels", 1) > 1:
         return None
     kind = "M" if hasattr(index, "to_timestamp") else getattr(index.dtype, "kind", "M")
@@ -227,7 +228,7 @@ def without_counting(instances: Sequence[Any], features: Sequence[Any] | None) -
 def columns_that_count(
     instances: Sequence[Any], features: Sequence[Any] | None = None
 ) -> list[Any]:
-    """Columns that rise by even steps in all instances; where features are known, but for these."""
+    """Columns, other than ``features``, that rise by even steps in all instances."""
     named = set() if features is None else {str(name) for name in features}
     fewest = FEWEST_THAT_RISE if features is None else 2
     counting = []
@@ -240,18 +241,20 @@ def columns_that_count(
 
 
 def _numbers(x: Any, j: int, name: Any) -> Floats:
-    """A column of a frame or a recording; none of words."""
+    """A column of a frame or a recording; an empty one if it holds words."""
     if is_recording(x):
         return np.asarray(x.X[:, j], dtype=np.float64)
     return np.asarray(x[name] if _holds_numbers(x[name]) else (), dtype=np.float64)
 
 
 def _are_even(steps: Floats) -> bool:
+    """Whether most steps are equal."""
     usual = np.median(steps)
     return bool((np.abs(steps - usual) <= EVEN_STEPS * usual).mean() >= EVEN_PART)
 
 
 def names_of(x: Any) -> list[Any] | None:
+    """The names of the columns of a recording or a frame; None of anything else."""
     if is_recording(x):
         return list(x.features)
     return list(x.columns) if is_frame(x) and hasattr(x, "drop") else None

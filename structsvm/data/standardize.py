@@ -19,8 +19,8 @@ STANDARDIZE = ("recording", "training", "wider", None)
 class Standardizer:
     """Centres and scales features, of each recording by itself, as on the training set, or both.
 
-    With "both", which is for classifiers, the features are there twice: what is high for its
-    recording, and what is high. Within a recording, which a metric segments, these are the same.
+    "both", for classifiers, returns each feature twice: standardised within its recording, and as
+    on the training set. A metric, which compares samples of one recording, gains nothing by that.
     "wider" is for instances of other clusters than those learned from: each is divided by the
     larger of its own deviation and that over the training set, so that no feature counts for much
     because it hardly varies in one of them.
@@ -34,12 +34,12 @@ class Standardizer:
     def fit(
         cls, kind: str | None, Xs: Sequence[Data], weights: Floats | None = None
     ) -> "Standardizer":
-        """Learn what has to be learned from the training recordings, of these weights (N,)."""
+        """Learn mean and scale of training recordings with weights (N,), if the kind has them."""
         refuse_unlisted("standardize", kind, ("both", *STANDARDIZE))
         if kind not in ("training", "both", "wider"):
             return cls(kind)
-        # Each recording is summed by itself: one of weight 2 then is the same, to the last bit, as
-        # one that is there twice, and none has to be in memory with another.
+        # Each recording is summed by itself, so that only one has to be in memory at a time, and
+        # that a weight of 2 is, to the last bit, the same as a recording that is there twice.
         spreads = map_arrays("measuring the features", _spread_of, Xs)
         counts, means_, squares, sizes = (np.array(column) for column in zip(*spreads, strict=True))
         shares = counts if weights is None else counts * weights[:, None]
@@ -50,7 +50,7 @@ class Standardizer:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """How many samples before one, and after it, matter for it."""
+        """How many samples before and after a sample its standardised values depend on."""
         return (0, 0) if self.kind in ("training", None) else (inf, inf)
 
     @property
@@ -75,7 +75,7 @@ class Standardizer:
         return np.hstack([replace(self, kind="recording")(X), as_in_training])
 
     def of_stack(self, Xs: Stack) -> Stack:
-        """Standardise recordings that are side by side, as each by itself; they may change."""
+        """Standardise each recording of a stack, which may be written to."""
         if self.kind in ("both", "wider"):
             return Stack.of([self(X) for X in Xs.arrays()])
         if self.kind != "recording":
@@ -113,7 +113,7 @@ def centred(X: Floats) -> Floats:
 
 
 def centre(Xs: Stack) -> None:
-    """Standardise each array in place."""
+    """Apply :func:`centred` to each array in place."""
     from structsvm.support import sums  # numba takes long to import
 
     total, squares = sums(Xs)
@@ -123,12 +123,13 @@ def centre(Xs: Stack) -> None:
 
 
 def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """The number, mean, variance and largest magnitude of the values of each feature, (P,) each."""
     n = np.full(X.shape[1], float(len(X))) - np.isnan(X).sum(axis=0)
     return n, means(X), scales(X) ** 2, magnitudes(X)
 
 
-def _inverse(deviation: Floats, largest_of_each: Floats) -> Floats:
+def _inverse(deviation: Floats, largest: Floats) -> Floats:
     """One over the standard deviation, 0 for a feature that is constant up to rounding, (P,)."""
-    varies = deviation > CONSTANT_UP_TO * largest_of_each
+    varies = deviation > CONSTANT_UP_TO * largest
     inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return inverse

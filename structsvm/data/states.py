@@ -1,4 +1,4 @@
-"""The states of recordings by name: what labels say of each sample."""
+"""The named states of the samples of recordings, as labels give them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ Objects = NDArray[np.object_]
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """The states of recordings, as numbers."""
+    """The states of the samples of recordings, as numbers of their names."""
 
     classes: NDArray[Any]  # names of the C states, sorted
     codes: list[Ints]  # number of the state of each sample, -1 where it has no name, (T_i,) each
 
     @classmethod
     def read(cls, ys: Any, Xs: Sequence[Floats], user: str, words: Words = RECORDINGS) -> "States":
-        """Read a name for each sample of each recording."""
+        """Read a name for each sample of each recording, or the mark of an unknown one."""
         way_out = (
             f": {user} learns the {words.named}s of {words.item}s by name, so give a name for each"
         )
@@ -57,16 +57,16 @@ class States:
 
 
 def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Objects] | None:
-    """The name of each item of each sample, None where it has none; None if none has names."""
+    """The name of each item of each instance, or None; None if no instance has names."""
     vectors = []
     for i, (y, T) in enumerate(zip(ys, sizes, strict=True)):
         with about(nth(whole, i)):
             vectors.append(labels_of_items(y, T))
     named = [values for values in vectors if values is not None]
     if named and len(named) < len(vectors):
-        have = [values is not None for values in vectors]
-        i = have.index(False)
-        j = have.index(True)
+        are_named = [values is not None for values in vectors]
+        i = are_named.index(False)
+        j = are_named.index(True)
         raise DataError(
             nth(whole, i)
             + " has breakpoints and "
@@ -74,9 +74,9 @@ def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Obje
             + " has names of states: breakpoints have no names, so give a name for each of the "
             f"{sizes[i]} samples of " + nth(whole, i) + " as well"
         )
-    of_recordings = []
+    all_names = []
     for values in named:
         names = np.array(values.tolist(), dtype=object)
         names[unknown_labels(values)] = None
-        of_recordings.append(names)
-    return of_recordings or None
+        all_names.append(names)
+    return all_names or None

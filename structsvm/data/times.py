@@ -19,11 +19,11 @@ from structsvm.data.clock import (
     OF_DAY,
     YEAR_FIRST,
     ahead_of_utc,
+    clock_in,
     dates_in,
     length_in,
     number_in,
     offset_of,
-    seconds_in,
     stamp_in,
 )
 from structsvm.errors import DataError, warn, without_warnings
@@ -66,8 +66,8 @@ class TimeAxis:
     clock: bool = False
     """Whether they are written as on a clock, without a date: of a day, or minutes and seconds."""
     offset: np.timedelta64 | None = None
-    """How far their clock, which the values are on, is ahead of UTC; None if they have no time
-    zone, and NaT if it was put forward or back in the meantime: the values are in UTC then."""
+    """How far the clock of the values is ahead of UTC; None if they have no time zone, and NaT if
+    the clock was put forward or back in the meantime: the values are in UTC then."""
 
     def __post_init__(self) -> None:
         """Widen small numbers, whose steps may be beyond their range."""
@@ -116,7 +116,7 @@ class TimeAxis:
         return next(u for u in units if (values == values.astype(f"datetime64[{u}]")).all())
 
     def span(self, seconds: float) -> Any:
-        """So many seconds among dates, or units among numbers, as values differ."""
+        """A duration as the difference of two values: of seconds if these are dates."""
         return np.timedelta64(round(1e6 * seconds), "us") if self.holds_dates else seconds
 
     def sample_at(self, moment: Any) -> int:
@@ -129,11 +129,11 @@ class TimeAxis:
 
     def first_from(self, at: Any) -> int:
         """The first sample that is not before a value of this axis; T if none is."""
-        where = self.values + self.span(self.lasting) / 2 if self.lasting else self.values
+        moments = self.values + self.span(self.lasting) / 2 if self.lasting else self.values
         if isinstance(at, float):
             digits = 4 * math.ulp(at)  # sums of numbers since 1970 are no better
             at -= min(max(ROUNDED * self.usual_step, digits), self.usual_step / 4)
-        return int(np.searchsorted(where, at, side="left"))
+        return int(np.searchsorted(moments, at, side="left"))
 
     def is_beyond(self, moment: Any) -> bool:
         """Whether a moment is more than two steps before the first sample or after the last."""
@@ -165,13 +165,13 @@ class TimeAxis:
                 # what a second is in numbers that count from 1970, 0 of other times
                 second = next((unit for unit in EPOCHS if 1e9 <= first / unit < 4e9), 0.0)
                 return first + value * second if second and abs(value) < SECONDS else value
-            since = np.nan  # of a date in digits alone, more than there are seconds
+            since = np.nan  # seconds since the start, or a date such as 20240105, if a number
             with suppress(ValueError):
                 since = float(str(moment))
             day = self.values[0].astype("datetime64[D]")
-            is_of_day = self.clock and self.values[0] - day < np.timedelta64(1, "h")
+            is_from_zero = self.clock and self.values[0] - day < np.timedelta64(1, "h")
             is_clock = bool(OF_DAY.fullmatch(str(moment)))
-            if is_clock or (self.clock and (np.isnan(since) or is_of_day)):  # or it runs from zero
+            if is_clock or (self.clock and np.isnan(since)) or is_from_zero:
                 return self._of_day(moment, since)
             if abs(since) < SECONDS:
                 return self.values[0] + np.timedelta64(round(1e9 * since), "ns")
@@ -193,13 +193,13 @@ class TimeAxis:
         """Return a time of day, or seconds since midnight, on the day nearer to the samples."""
         pandas = require("pandas", "files", "reading times")
         first = self.values[0]
-        passed = pandas.to_timedelta(since, unit="s")  # NaT of a time as text
+        since_midnight = pandas.to_timedelta(since, unit="s")  # NaT of a time as text
         if np.isnan(since):
             stamp = pandas.to_datetime(str(moment).replace(",", "."))
-            passed = stamp - stamp.normalize()
-        moments = first.astype("datetime64[D]") + passed.to_timedelta64()
-        later = moments + np.timedelta64(1, "D")
-        return later if later - self.values[-1] < first - moments else moments
+            since_midnight = stamp - stamp.normalize()
+        same_day = first.astype("datetime64[D]") + since_midnight.to_timedelta64()
+        next_day = same_day + np.timedelta64(1, "D")
+        return next_day if next_day - self.values[-1] < first - same_day else same_day
 
     def past_midnight(self) -> "TimeAxis":
         """Return the times, with times of a clock on the next day after each midnight."""
@@ -228,7 +228,7 @@ class TimeAxis:
 
     @property
     def edges(self) -> NDArray[Any]:
-        """Where samples meet: halfway between times, or where they begin if they last; (T + 1,)."""
+        """Edges between samples: halfway between times, or the times if samples last; (T + 1,)."""
         if self.lasting:
             return np.append(self.values, self.values[-1] + self.span(self.lasting))
         values = self.values if self.holds_dates else self.values.astype(np.float64)
@@ -238,13 +238,13 @@ class TimeAxis:
 
 
 def put_back(axis: TimeAxis) -> str:
-    """Return a sentence about local times that are an hour back once, or nothing."""
+    """Warn in a sentence of local times that fall by an hour once; "" if they do not."""
     usual = axis.usual_step
-    back = axis.steps[axis.steps <= 0]
+    falls = axis.steps[axis.steps <= 0]
     is_local = axis.holds_dates and axis.offset is None and len(axis) > 2
-    if not is_local or len(back) != 1 or usual > HOUR * REGULAR:
+    if not is_local or len(falls) != 1 or usual > HOUR * REGULAR:
         return ""
-    if abs(back[0] - usual + HOUR) > 0.5 * usual:
+    if abs(falls[0] - usual + HOUR) > 0.5 * usual:
         return ""
     return (
         ". They are an hour back once, as where the clock is put back in autumn: samples of two "
@@ -273,15 +273,12 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     if missing.any():
         raise DataError(f"the time of sample {missing.argmax()} is missing or infinite")
     if falls.any():
-        raise DataError(
-            f"times fall after sample {falls.argmax() if falls.size else 0}: sort the samples by "
-            "them"
-        )
+        raise DataError(f"times fall after sample {falls.argmax()}: sort the samples by them")
     return axis
 
 
 def _of_python(times: NDArray[Any]) -> Any:
-    """Dates of the library datetime as an index of pandas; other times as they are."""
+    """Convert datetime objects to an index of pandas; return other times as they are."""
     if not (times.dtype.kind == "O" and times.size and isinstance(times.flat[0], datetime)):
         return times
     pandas = require("pandas", "files", "reading times")
@@ -294,7 +291,7 @@ def _of_python(times: NDArray[Any]) -> Any:
 def read_times(
     name: str, column: Any, keep_text: bool, place: Callable[[int], str]
 ) -> TimeAxis | int:
-    """Convert a column of a pandas frame; return the first row that is no time, if one is none."""
+    """Convert a column of a pandas frame to an axis, or return the first row that is no time."""
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
         column = column.dt.start_time  # its numbers are days, or whatever a period is
@@ -307,7 +304,7 @@ def read_times(
         has_minutes = bool(texts.str.fullmatch(MINUTES).all() and texts.str.contains("[.,]").any())
         clock = has_minutes or bool(len(texts) and texts.str.fullmatch(OF_DAY).all())
         if has_minutes:
-            numbers = column.map(seconds_in, na_action="ignore")
+            numbers = column.map(clock_in, na_action="ignore")
         elif len(texts) and texts.str.fullmatch(LENGTH).all():
             numbers = column.map(lambda text: length_in(str(text)), na_action="ignore")
         numbers = pandas.to_numeric(numbers, errors="coerce")
@@ -348,7 +345,7 @@ def warn_about_times(
     axes: Sequence[TimeAxis | None],
     learned: Mapping[str, Sequence[float]] | None = None,
 ) -> None:
-    """Warn of recordings that were sampled irregularly or at several rates."""
+    """Warn of dates read by a guess, of several or unlearned rates, and of irregular sampling."""
     named_axes = [(name, axis) for name, axis in zip(names, axes, strict=True) if axis is not None]
     either = [(name, axis) for name, axis in named_axes if axis.is_either]
     if either:
@@ -360,33 +357,34 @@ def warn_about_times(
             f"{'day' if axis.day_first else 'month'} first, though it could be the other way "
             "round: write the year first if it is wrong"
         )
-    for kind, usual in _usual(named_axes).items():
-        short, first = min(usual)
-        low, high = (learned or {}).get(kind, (short, short))
-        others = [one for one in usual if not low / REGULAR <= one[0] <= REGULAR * high]
+    learned = learned or {}
+    for kind, steps_and_names in _usual(named_axes).items():
+        shortest, first = min(steps_and_names)
+        low, high = learned.get(kind, (shortest, shortest))
+        others = [one for one in steps_and_names if not low / REGULAR <= one[0] <= REGULAR * high]
         if others:
-            (step, name) = max(others)
+            step, name = max(others)
             unit = UNITS_OF_STEPS[kind]
-            there = "what the model was learned from" if kind in (learned or {}) else first
+            owner = "what the model was learned from" if kind in learned else first
             warn(
                 f"sampled at different rates: steps are {step:.4g}{unit} in "
                 + name
                 + f", by the median, and {low:.4g}{unit} in "
-                + there
+                + owner
                 + ". Every sample counts alike: resample to one step, "
                 "or the lengths of segments and the price of one mean something else in each"
             )
-    odd = []
+    irregular = []
     for name, axis in named_axes:
         steps = axis.steps
         usual_step = axis.usual_step
         if usual_step and not 0 < steps.min() <= steps.max() <= REGULAR * usual_step:
             span = f"from {steps.min():.4g} to {steps.max():.4g}"
-            odd.append(name + f" ({span}, the median is {usual_step:.4g})")
-    if odd:
+            irregular.append(name + f" ({span}, the median is {usual_step:.4g})")
+    if irregular:
         warn(
             "sampled irregularly, with steps of "
-            + some_of(odd, 3)
+            + some_of(irregular, 3)
             + ". Every sample counts alike: "
             "resample to equal steps if a second should"
         )
@@ -394,15 +392,15 @@ def warn_about_times(
 
 def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float]]:
     """Return the shortest and the longest usual step, by the kind of times."""
-    by_name = _usual([("", axis) for axis in axes if axis is not None])
-    return {kind: (min(steps)[0], max(steps)[0]) for kind, steps in by_name.items()}
+    by_kind = _usual([("", axis) for axis in axes if axis is not None])
+    return {kind: (min(steps)[0], max(steps)[0]) for kind, steps in by_kind.items()}
 
 
 def _usual(named_axes: Sequence[tuple[str, TimeAxis]]) -> dict[str, list[tuple[float, str]]]:
-    """Return the usual steps and whose they are, by the kind of times."""
-    by_name: dict[str, list[tuple[float, str]]] = {}
+    """Return the usual step and the name of each recording, by the kind of its times."""
+    by_kind: dict[str, list[tuple[float, str]]] = {}
     for name, axis in named_axes:
-        if axis.usual_step:  # 0 if a time stands for several samples
+        if axis.usual_step:  # 0 if most samples share their time with the next one
             kind = "dates" if axis.holds_dates else "numbers"
-            by_name.setdefault(kind, []).append((axis.usual_step, name))
-    return by_name
+            by_kind.setdefault(kind, []).append((axis.usual_step, name))
+    return by_kind

@@ -27,7 +27,7 @@ class Words:
     item: str
     """An item, of which instances consist."""
     finer: str = ""
-    """The way to more items of an instance, if there is one."""
+    """What gives an instance more items, if anything does."""
     named: str = "state"
     """The class of an item, where labels are names that mean the same in all instances."""
 
