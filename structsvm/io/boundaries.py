@@ -1,4 +1,4 @@
-"""Where neighbouring stretches meet: ends that are last samples, small gaps, small overlaps."""
+"""The meaning of the ends of stretches: last samples, or where the next stretch begins."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,10 @@ Span = tuple[int, int, Interval]
 """The first sample of an interval, the one after its last, and the interval."""
 SAME_TIME = 1e-6  # part of a step by which two times may differ that are one
 MOST_PAIRS, TOUCHING_PAIRS = 0.9, 0.1
-"""Parts of the neighbours: that are alike where all are meant so, and that have to touch."""
+"""Ends are read in a way that so many of the neighbours that touch agree with, if so many of all
+neighbours touch."""
 SLIGHT = 0.05
-"""Part of the shorter of two stretches up to which they overlap because nobody is exact."""
+"""Part of the shorter of two stretches up to which an overlap is an inexact mark of one moment."""
 OF_A_CLOCK = re.compile(r"\d:\d\d(:\d\d([.,]\d+)?)?")
 AT_MIDNIGHT = re.compile(r".*\d[ T]00:00:00")
 DAY = 86400.0
@@ -26,11 +27,11 @@ DAY = 86400.0
 
 @dataclass(frozen=True, eq=False)
 class PlacedRow:
-    """A row in the time of its recording."""
+    """A row of labels with its start and end as values of the axis of its recording."""
 
     row: Interval
     start: Any
-    end: Any  # times as the axis has them; None at the end of the recording
+    end: Any  # None at the end of the recording
 
     @classmethod
     def of(cls, row: Interval, axis: TimeAxis) -> "PlacedRow":
@@ -42,15 +43,16 @@ class PlacedRow:
 
 
 Pair = tuple[PlacedRow, PlacedRow]
-"""Two that follow each other in one tier, of which the first has an end."""
+"""Two rows that follow each other in one tier, of which the first has an end."""
 
 
 def pairs_in_time(stretches: Sequence[PlacedRow]) -> Iterator[Pair]:
-    by_key: dict[Any, list[PlacedRow]] = {}
+    """The pairs of neighbours in each tier of each recording."""
+    tiers: dict[Any, list[PlacedRow]] = {}
     for one in stretches:
-        by_key.setdefault(one.row.key, []).append(one)
-    for some in by_key.values():
-        ordered = sorted(some, key=lambda one: one.start)
+        tiers.setdefault(one.row.key, []).append(one)
+    for tier in tiers.values():
+        ordered = sorted(tier, key=lambda one: one.start)
         yield from ((a, b) for a, b in pairwise(ordered) if a.end is not None)
 
 
@@ -59,7 +61,7 @@ class MeaningOfEnds:
     """What the ends of the stretches of some recordings mean."""
 
     reach: float | None = None
-    """How far beyond their ends stretches last, where these are the times of their last samples."""
+    """How long stretches last beyond their ends, if these are the times of their last samples."""
     are_shared: bool = False
     """Whether neighbours that are hardly apart meet where the later one begins."""
     from_one: bool = False  # whether samples are counted from 1
@@ -76,15 +78,14 @@ class MeaningOfEnds:
 
     @classmethod
     def of(cls, several: Sequence[tuple[Sequence[PlacedRow], TimeAxis]]) -> "MeaningOfEnds":
-        """Find out what the ends mean, from how far neighbours of all recordings are apart.
+        """Find out what ends mean, from the gaps between neighbours in all recordings.
 
-        Where most that touch are one step apart, of the samples or of what times are written in,
-        the ends are those of last samples. Where most overlap or are apart by less, nobody was
-        exact.
+        Where most neighbours that touch are apart by one step of the samples, or by one unit of the
+        last digit of their times, ends are those of last samples. Where most are apart by less, or
+        overlap a little, they are meant to meet.
         """
-        unit = _last_digit(
-            [one.row for one in chain.from_iterable(stretches for stretches, _ in several)]
-        )
+        rows = [one.row for one in chain.from_iterable(stretches for stretches, _ in several)]
+        unit = _last_digit(rows)
         steps: list[float] = []
         n_pairs = n_units = n_touching = n_slight = 0
         for stretches, axis in several:
@@ -108,11 +109,11 @@ class MeaningOfEnds:
         return cls(reach, are_shared, _are_from_one(several, reach))
 
     def spans(self, stretches: Sequence[PlacedRow], axis: TimeAxis) -> list[Span]:
-        """The samples of each stretch."""
+        """The first sample of each stretch, the one after its last, and its row."""
         pairs = pairs_in_time(stretches) if self.are_shared else ()
-        until = {id(a): axis.first_from(b.start) for a, b in pairs if _is_slight((a, b), axis)}
+        ends = {id(a): axis.first_from(b.start) for a, b in pairs if _is_slight((a, b), axis)}
         return [
-            (axis.first_from(one.start), until.get(id(one), self._end(one, axis)), one.row)
+            (axis.first_from(one.start), ends.get(id(one), self._end(one, axis)), one.row)
             for one in stretches
         ]
 
@@ -130,30 +131,27 @@ class MeaningOfEnds:
 def _are_from_one(
     several: Sequence[tuple[Sequence[PlacedRow], TimeAxis]], reach: float | None
 ) -> bool:
-    """Whether the first sample is 1 and the last one T, of axes on which they are 0 to T - 1."""
-    numbers = [(some, axis) for some, axis in several if some and not axis.holds_dates]
-    counted = [
-        (some, len(axis))
-        for some, axis in numbers
-        if np.array_equal(axis.values, np.arange(len(axis)))
-    ]
-    if not counted or any(
-        one.start < 1 for one in chain.from_iterable(some for some, _ in counted)
-    ):
-        return False
-    starts = [(max(one.start for one in some), T) for some, T in counted]
-    ends = [(max(one.end or 0 for one in some), T) for some, T in counted if reach is not None]
-    lasts = [*starts, *ends]
+    """Whether rows number samples from 1 to T, on axes that number them from 0 to T - 1."""
+    lasts: list[tuple[Any, int]] = []
+    for stretches, axis in several:
+        T = len(axis)
+        if not stretches or axis.holds_dates or not np.array_equal(axis.values, np.arange(T)):
+            continue
+        if min(one.start for one in stretches) < 1:
+            return False
+        lasts.append((max(one.start for one in stretches), T))
+        if reach is not None:
+            lasts.append((max(one.end or 0 for one in stretches), T))
     return any(last == T for last, T in lasts) and all(last <= T for last, T in lasts)
 
 
 def _gap(pair: Pair, axis: TimeAxis) -> float:
-    """Time from the end of one to the start of the other: seconds between dates."""
+    """The time between the end of the first and the start of the second; of dates, in seconds."""
     return float((pair[1].start - pair[0].end) / axis.span(1.0))
 
 
 def _is_slight(pair: Pair, axis: TimeAxis) -> bool:
-    """Whether two do not meet, but are apart by less than a step, or overlap by hardly more."""
+    """Whether two are apart, but by less than a step, or overlap by little more."""
     gap = _gap(pair, axis)
     less = _step(axis) * (1 - SAME_TIME)
     lengths = [(one.end - one.start) / axis.span(1.0) for one in pair if one.end is not None]
@@ -162,7 +160,7 @@ def _is_slight(pair: Pair, axis: TimeAxis) -> bool:
 
 
 def _is_one_step(pair: Pair, axis: TimeAxis) -> bool:
-    """Whether one ends at the sample before that at which the other starts."""
+    """Whether the first ends one sample before the second starts."""
     end = axis.first_from(pair[0].end)
     return _is_at(pair[0].end, end, axis) and _is_at(pair[1].start, end + 1, axis)
 
@@ -178,7 +176,7 @@ def _step(axis: TimeAxis) -> float:
 
 
 def _last_digit(rows: Sequence[Interval]) -> float:
-    """The unit of the last digit that times are written with; of dates in seconds, or a day."""
+    """The unit of the last digit that times are written with; of dates, in seconds."""
     moments = [
         at for at in chain.from_iterable((row.start, row.end) for row in rows) if at != np.inf
     ]

@@ -1,4 +1,4 @@
-"""Labels of which no recording changes: what the reason is, and the way out."""
+"""Refusal of labels that change in no recording, with the reason and the way out."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ ONE_SEGMENT = "every recording is one single segment: "
 
 
 def refuse_one_word(files: Mapping[Path, str], options: FileOptions) -> None:
-    """Refuse tables whose labels are one word each, which is seen long before all is read."""
+    """Refuse tables whose labels are one word each, before any of them is read as a whole."""
     recordings = []
     for path, name in files.items():
         words = _words_in(path, options)
@@ -37,31 +37,31 @@ def refuse_one_word(files: Mapping[Path, str], options: FileOptions) -> None:
 def refuse_one_label(
     path: Path, chosen: Mapping[str, str | None], recordings: Mapping[Path, str]
 ) -> None:
-    """Refuse stretches of which those of each recording have one label, before any is read."""
+    """Refuse files of stretches that have one label for each recording, before these are read."""
     if chosen.get("outside") is not None or chosen.get("tier") is not None:
         return
-    of_each = is_of_each_folder(path)
+    in_each_folder = is_of_each_folder(path)
     files: dict[Any, set[str]] = {}
-    shared = [] if of_each else label_files(path)
+    shared = [] if in_each_folder else label_files(path)
     for recording, name in recordings.items():
-        for file in [file_beside(recording, path.name)] if of_each else shared:
+        for file in [file_beside(recording, path.name)] if in_each_folder else shared:
             files.setdefault(file, set()).add(name)
     files.pop(None, None)
-    words: dict[Any, set[str]] = {}
+    labels: dict[Any, set[str]] = {}
     own = {name: chosen[name] for name in CHOSEN if name in chosen}
     for file, names in files.items():
-        with without_warnings(DataWarning):  # which come where they are placed in recordings
+        with without_warnings(DataWarning):  # they are given when rows are placed in recordings
             read = read_rows(LabelFile(file, own, names), ("subject", "annotator"), len(files) == 1)
         for name, (rows, _) in read.items():
             if any(row.start == row.end or row.who.get("tier") for row in rows):
                 return  # changes without names, or several layers
-            of_one = words.setdefault(file if of_each else name, set())
-            of_one |= {row.label for row in rows if row.label}
-            if len(of_one) > 1:
+            labels_there = labels.setdefault(file if in_each_folder else name, set())
+            labels_there |= {row.label for row in rows if row.label}
+            if len(labels_there) > 1:
                 return
     if not files:
         return
-    different = sorted(set().union(*words.values()))
+    different = sorted(set().union(*labels.values()))
     if not different:
         raise DataError(f"{path}: there is no label in it")
     raise DataError(
@@ -71,13 +71,13 @@ def refuse_one_label(
 
 
 def _words_in(path: Path, options: FileOptions) -> list[str]:
-    """The first two labels of a table that differ, or fewer; none where that takes reading it."""
+    """The first two different labels of a table, or fewer; none of parquet and sheets."""
     words: list[str] = []
     if kind_of(path) == ".npz":
         return _words_in_arrays(path, options)
     if kind_of(path) not in TEXT_KINDS:
         return words
-    with suppress(DataError):  # which reading it refuses with more to say
+    with suppress(DataError):  # reading the file will raise it, with a fuller message
         text, written = read_text(path, options)
         rows = (cells for _, cells in written.rows(text))
         header = list(written.names) or next(rows, [])
@@ -95,8 +95,8 @@ def _words_in(path: Path, options: FileOptions) -> list[str]:
 
 
 def _words_in_arrays(path: Path, options: FileOptions) -> list[str]:
-    """The same of ``y`` or ``bkps``, as in :func:`structsvm.io.npz.read_npz`."""
-    with suppress(Exception), path.open("rb") as file:  # which reading it refuses
+    """The first two different labels of an .npz file, or fewer."""
+    with suppress(Exception), path.open("rb") as file:  # reading the file will refuse it
         arrays, _ = archive.read_npz(file, ("y", "bkps"), options.max_bytes)
         y = arrays.get("y", np.arange(arrays.get("bkps", np.empty(0)).size))
         values = np.unique(y[~(unlabelled(y) | missing_labels(y))])
@@ -105,29 +105,28 @@ def _words_in_arrays(path: Path, options: FileOptions) -> list[str]:
 
 
 def refuse_without_changes(recordings: Sequence[Recording], *, apart: bool) -> None:
-    """Refuse labels if each recording is of one state; ``apart`` they are in other files."""
+    """Refuse labels of one state in each recording; ``apart`` if they are in files of their own."""
     labelled = [(one, *_states(one)) for one in recordings if one.y is not None]
     if not labelled or any(len(states) > 1 for _, states, _ in labelled):
         return
     states = {one.where: next(iter(names)) for one, names, _ in labelled if names}
-    lead = ONE_SEGMENT
     if folders := _folders_of_states(states):
-        raise DataError(f"{lead}the folders {listed(folders, 4)} are the labels. {JOIN}")
+        raise DataError(f"{ONE_SEGMENT}the folders {listed(folders, 4)} are the labels. {JOIN}")
     longest = max(len((one.fine or one).X) for one, _, _ in labelled)
     if (window := max(one.window for one, _, _ in labelled)) > 1:
         raise DataError(
-            f"{lead}windows of {window:,} samples, "
+            f"{ONE_SEGMENT}windows of {window:,} samples, "
             + parameter("window", window)
             + f", show no change, and the longest recording has {longest:,} samples: give fewer"
         )
     n_unknown = sum(n for _, _, n in labelled)
     if n_unknown and apart:
         raise DataError(
-            f"{lead}{n_unknown} samples are in no stretch, and the others are all of one label in "
+            f"{ONE_SEGMENT}{n_unknown} samples are in no stretch, and the others have one label in "
             "each recording. If the rest is a state as well, name it: "
             + parameter("outside", "rest")
         )
-    raise DataError(f"{lead}label at least one that has two")
+    raise DataError(f"{ONE_SEGMENT}label at least one that has two")
 
 
 def _states(recording: Recording) -> tuple[set[str], int]:
@@ -139,7 +138,7 @@ def _states(recording: Recording) -> tuple[set[str], int]:
 
 
 def _folders_of_states(states: Mapping[str, str]) -> list[str]:
-    """The folders, at some depth, of which each holds one state and no other does."""
+    """The folders, at some depth, each of which holds all recordings of one state."""
     paths = {Path(where).parent.parts: state for where, state in states.items()}
     for level in range(min(map(len, paths), default=0)):
         pairs = {(parts[level], state) for parts, state in paths.items()}

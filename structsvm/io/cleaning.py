@@ -1,4 +1,4 @@
-"""Treatment of what was read: gaps, labels that mark changes, odd columns, fine sampling."""
+"""Cleaning of recordings: missing values, labels that mark changes, fine sampling."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,6 @@ from structsvm.data import (
     RECORDINGS,
     YES,
     Instance,
-    TimeAxis,
     blocks,
     count_marks,
     filled,
@@ -30,7 +29,7 @@ from structsvm.support import Floats, Ints, counted, refuse_unlisted, repeated_i
 WAY_OF_GAPS = "interpolate with " + parameter("missing", "interpolate") + ", or drop them first"
 WAY_OF_MASKS = parameter("missing", "mask") + " learns and predicts without them"
 IMPUTE = parameter("missing", "impute") + " puts the median of their column there"
-"""Advice about missing values: of samples that follow each other, and of other rows."""
+"""Advice about missing values: the first two for recordings, the last one for tables."""
 
 
 def cleaned(
@@ -40,7 +39,7 @@ def cleaned(
     ask: bool = True,
     steps: Mapping[str, Sequence[float]] | None = None,
 ) -> list[Recording]:
-    """Recordings with states, equal features and no columns that count, to learn from."""
+    """Recordings with labels of states and equal features, as windows, without counting columns."""
     shared = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
     if not (options.wanted or options.features):
         shared = list(without_counting(shared, None))
@@ -51,7 +50,7 @@ def cleaned(
 
 
 def completed(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
-    """Leave out the rows of tables in which values are missing, or put medians there."""
+    """Leave out rows of tables with missing values, or impute these; recordings are kept."""
     if options.in_order:
         return list(recordings)
     if options.missing == "impute" and not options.medians:
@@ -65,6 +64,7 @@ def completed(recordings: Sequence[Recording], options: FileOptions) -> list[Rec
 
 
 def _refuse_empty(X: Floats, recording: Recording, has: str) -> None:
+    """Refuse columns in which all values are missing."""
     for feature, column in zip(recording.features, X.T, strict=True):
         if np.isnan(column).all():
             raise DataError(
@@ -74,7 +74,7 @@ def _refuse_empty(X: Floats, recording: Recording, has: str) -> None:
 
 
 def _imputed(recording: Recording, options: FileOptions) -> Recording:
-    """Put medians where values are missing, and remember them."""
+    """Replace missing values by medians, which stay among the options of the recording."""
     X = recording.X
     origin = recording.origin
     medians = np.array([options.medians[name] for name in recording.features])
@@ -86,6 +86,7 @@ def _imputed(recording: Recording, options: FileOptions) -> Recording:
 
 
 def _without_rows(recording: Recording, options: FileOptions) -> Recording:
+    """Leave out rows with missing values."""
     missing = np.isnan(recording.X)
     features = recording.features
     origin = recording.origin
@@ -111,26 +112,26 @@ def _without_rows(recording: Recording, options: FileOptions) -> Recording:
 
 
 def without_gaps(recording: Recording, options: FileOptions) -> Recording:
-    """Refuse missing values, interpolate them or leave them NaN; :func:`completed` sees to rows."""
+    """Refuse missing values, interpolate them or leave them NaN, some for :func:`completed`."""
     X = recording.X
     where = recording.where
     missing = options.missing
-    endless = [(row, row + 1, column) for row, column in np.argwhere(np.isinf(X)).tolist()]
+    infinite = [(row, row + 1, column) for row, column in np.argwhere(np.isinf(X)).tolist()]
     n = int(np.isnan(X).sum())
     is_later = missing is None and not options.in_order
-    if not endless and (n == 0 or missing == "impute" or is_later):
+    if not infinite and (n == 0 or missing == "impute" or is_later):
         return recording
     places = some_of(
         [
             f"{recording.place(start, end)}, column {recording.features[j]!r}"
-            for start, end, j in endless or blocks(X)
+            for start, end, j in infinite or blocks(X)
         ],
         4,
         "; ",
     )
     gaps = f"{'a missing value' if n == 1 else 'missing values'} in {places}"
-    if endless:
-        value = X[endless[0][0], endless[0][2]]
+    if infinite:
+        value = X[infinite[0][0], infinite[0][2]]
         raise DataError(f"{where}: {value} in {places}; leave it blank, or its row out")
     if missing not in ("mask", "interpolate"):
         advice = WAY_OF_GAPS if options.wanted else WAY_OF_GAPS + "; " + WAY_OF_MASKS
@@ -147,7 +148,7 @@ def without_gaps(recording: Recording, options: FileOptions) -> Recording:
 def read_labels_as(
     recordings: Sequence[Recording], labels_are: str | None, *, ask: bool = True
 ) -> list[Recording]:
-    """Convert labels that mark changes to labels of segments; refuse those that may mark them."""
+    """Convert labels that mark changes to numbers of segments; refuse doubtful ones if ``ask``."""
     refuse_unlisted("labels_are", labels_are, (None, "states", "changes"))
     if labels_are == "changes":
         return [_from_marks(recording) for recording in recordings]
@@ -163,6 +164,7 @@ def read_labels_as(
 
 
 def _from_marks(recording: Recording) -> Recording:
+    """A recording whose labels mark changes, with the number of its segment as each label."""
     if recording.y is None:
         return recording
     marks = marks_of(recording.y)
@@ -179,13 +181,13 @@ def _from_marks(recording: Recording) -> Recording:
 # ---- recordings that are sampled much finer than their segments last, averaged to windows
 
 
-SHORTER_PART = 0.1  # part of the segments that may be shorter than a usual one
-MANY_SAMPLES = 200  # of the shortest usual segment, beyond which learning needs fewer
+SHORTER_PART = 0.1  # the shortest usual segment is this quantile of their lengths
+MANY_SAMPLES = 200  # from so many samples of the shortest usual segment on, they are averaged
 WINDOWS_OF_A_SEGMENT = 25  # windows of the shortest usual segment
 
 
 def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:
-    """The samples of a window, 1 where segments have few; and those of a short usual segment."""
+    """The samples of a window, 1 for short segments; and those of the shortest usual segment."""
     ys = [one.y for one in recordings if one.y is not None]
     if not ys:
         return 1, 0
@@ -204,14 +206,14 @@ def in_windows(recordings: Sequence[Recording], window: int | None) -> list[Reco
     """Average windows of so many samples; the last one of a recording has those that remain."""
     if window is None or window == 1:
         return list(recordings)
-    # A mean hides a number that stands for missing values.
+    # Numbers that stand for missing values cannot be seen in means of windows.
     warn_of_columns([Instance(one.X) for one in recordings], recordings[0].features, RECORDINGS)
     return [_averaged(one, window) for one in recordings]
 
 
 def _averaged(recording: Recording, window: int) -> Recording:
     T = len(recording.X)
-    time = recording.time
+    time = recording.axis
     y = recording.y
     starts = np.arange(max(T // window, 1)) * window
     features = (*recording.features, *(f"{name}{SPREAD_ENDING}" for name in recording.features))
@@ -220,7 +222,6 @@ def _averaged(recording: Recording, window: int) -> Recording:
             f"{recording.where}: {twice[0]!r} is what the spread of a column in windows is called: "
             "give this column another name, or " + parameter("window", 1)
         )
-    time = TimeAxis("sample", np.arange(T)) if time is None else time
     return replace(
         recording,
         X=_statistics(recording.X, starts),
@@ -235,17 +236,18 @@ def _averaged(recording: Recording, window: int) -> Recording:
 
 
 def _statistics(X: Floats, starts: Ints) -> Floats:
-    """The mean and the deviation of each column in each window, of the values there are."""
-    there = ~np.isnan(X)
-    counts = np.add.reduceat(there, starts, axis=0, dtype=np.int64)
+    """The means and standard deviations of the columns in each window, without missing values."""
+    is_measured = ~np.isnan(X)
+    counts = np.add.reduceat(is_measured, starts, axis=0, dtype=np.int64)
     sizes = np.diff(starts, append=len(X))
     with np.errstate(invalid="ignore"):
-        means = np.add.reduceat(np.where(there, X, 0.0), starts, axis=0) / counts
-        away = np.where(there, X - np.repeat(means, sizes, axis=0), 0.0)
+        means = np.add.reduceat(np.where(is_measured, X, 0.0), starts, axis=0) / counts
+        away = np.where(is_measured, X - np.repeat(means, sizes, axis=0), 0.0)
         return np.hstack([means, np.sqrt(np.add.reduceat(away**2, starts, axis=0) / counts)])
 
 
 def _commonest(y: NDArray[Any], starts: Ints) -> NDArray[Any]:
+    """The most frequent label in each window."""
     numbers: dict[Any, int] = {}
     codes = np.array([numbers.setdefault(label, len(numbers)) for label in y.tolist()])
     best = [np.bincount(part).argmax() for part in np.split(codes, starts[1:])]

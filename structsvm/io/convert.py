@@ -1,4 +1,4 @@
-"""What is said of a file that is not read: the line that makes a table of it, if there is one."""
+"""Advice on files of kinds that are not read: the line that converts them to a table."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ from structsvm.support import require
 
 FRAMES = {".feather": "read_feather", ".arrow": "read_feather", ".dta": "read_stata"}
 """The function of pandas that reads a kind of file."""
-EDF = {".edf": b"0       ", ".bdf": b"\xffBIOSEMI"}  # and how such a file begins
+EDF = {".edf": b"0       ", ".bdf": b"\xffBIOSEMI"}  # the first bytes of such a file
 WFDB = ".hea"  # the header of a recording, which is in a file beside it
 HDF5 = (".h5", ".hdf5")
 OTHERS = (*FRAMES, *EDF, WFDB, *HDF5, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
-LARGEST_LOOKED_INTO = 2**28  # bytes of a file that is looked into to say what it holds
+LARGEST_LOOKED_INTO = 2**28  # bytes: larger files are not opened to find out what they hold
 FIRST_OF_HDF5 = b"MATLAB 7.3"
 SAVED = "to_csv({!r}, index=False)"
 
@@ -26,12 +26,12 @@ SAVED = "to_csv({!r}, index=False)"
 def advice_on(path: Path, kinds: Sequence[str]) -> str:
     """Say that a file is of no kind that is read, and how it becomes one."""
     line = line_for(path)
-    there = f"of no kind that is read; give {', '.join(kinds)}, or sound or pictures"
-    return f"{there}. To convert it: {line}" if line else there
+    advice = f"of no kind that is read; give {', '.join(kinds)}, or sound or pictures"
+    return f"{advice}. To convert it: {line}" if line else advice
 
 
 def line_for(path: Path) -> str | None:
-    """The line that converts a file to a table or an .npz file; None if none is known to."""
+    """The line that converts a file to a table or an .npz file; None if none is known."""
     try:
         return _line(path) if path.stat().st_size <= LARGEST_LOOKED_INTO else None
     except Exception:  # a foreign file can raise nearly anything in its reader
@@ -52,10 +52,10 @@ def _line(path: Path) -> str | None:
     if kind in EDF and _begins_with(path, EDF[kind]):
         table = "(r if r.ch_names else mne.read_annotations(f)).to_data_frame(time_format=None)"
         to = "to_csv(f.with_suffix('.csv'), index=False)"
-        return _of_folder(path, "mne", f"{table}.{to}", "for r in [mne.io.read_raw(f)]")
+        return _for_folder(path, "mne", f"{table}.{to}", "for r in [mne.io.read_raw(f)]")
     if kind == WFDB and _begins_with(path, path.stem.encode()):
         table = "wfdb.rdrecord(str(f.with_suffix(''))).to_dataframe()"
-        return _of_folder(
+        return _for_folder(
             path, "wfdb", f"{table}.to_csv(f.with_suffix('.csv'), index_label='time')"
         )
     if kind in HDF5:
@@ -74,22 +74,22 @@ def _begins_with(path: Path, first: bytes) -> bool:
         return file.read(len(first)) == first
 
 
-def _of_folder(path: Path, module: str, written: str, also: str = "") -> str:
-    """The line that writes a table of each file ``f`` of this kind in the folder."""
+def _for_folder(path: Path, module: str, written: str, also: str = "") -> str:
+    """The line that writes a table for each file ``f`` of this kind in the folder."""
     files = f"pathlib.Path({path.parent.as_posix()!r}).glob('*{path.suffix}')"
     return _python(f"{module}, pathlib", f"[{written} for f in {files} {also}".rstrip() + "]")
 
 
 def _line_of_scores(path: Path) -> str | None:
-    """The line for predictions as JABS stores them: of all files beside it, a table an animal.
+    """The line for predictions of JABS, which writes a table for each animal of all files there.
 
-    Probabilities are those of the class that is predicted; 0 where there is no animal, and -1 where
-    a user says which class it is.
+    JABS stores the probability of the predicted class; 0 where there is no animal, and -1 where a
+    user has said which class it is.
     """
     h5py = import_module("h5py")  # where it is not installed, no line is given
     with h5py.File(path) as file:
-        of_states = [of for of in file["predictions"].values() if isinstance(of, h5py.Group)]
-        if not any("probabilities" in of for of in of_states):
+        states = [state for state in file["predictions"].values() if isinstance(state, h5py.Group)]
+        if not any("probabilities" in state for state in states):
             return None
     scores = "{k: numpy.where(g['predicted_class'][i] == 0, 1 - p, p)"
     scores += " for k, g in f.items() for p in [abs(g['probabilities'][i])]}"
@@ -114,7 +114,7 @@ def _python(modules: str, statements: str) -> str:
 
 
 def _frame_of(path: Path) -> str | None:
-    """The largest matrix of a file of MATLAB as a frame, with the vectors that are as long."""
+    """The expression of a frame: the largest matrix of a MATLAB file, and vectors as long as it."""
     from scipy.io import loadmat
 
     arrays = dict(_arrays("m", loadmat(path, simplify_cells=True)))
@@ -134,7 +134,7 @@ def _frame_of(path: Path) -> str | None:
 
 
 def _arrays(name: str, variable: Any) -> Iterator[tuple[str, Any]]:
-    """The arrays of nested structures, by the expressions that name them."""
+    """The arrays in nested structures, each with the expression that gives it."""
     if isinstance(variable, np.ndarray):
         yield name, variable
     for key, value in variable.items() if isinstance(variable, Mapping) else ():

@@ -13,29 +13,26 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """First bytes of text in some encodings."""
-WIDE_ENCODINGS = ("utf-16-le", "utf-16-be")  # in which every letter of English holds a zero
-ASCII_PART = 0.5  # part of a text that is ASCII, if it was decoded rightly from bytes with zeros
+WIDE_ENCODINGS = ("utf-16-le", "utf-16-be")  # in which every English letter has a zero byte
+ASCII_PART = 0.5  # at least this part of a rightly decoded text with zero bytes is ASCII
 PADDING = re.compile(r"^\0+|\0+$", re.MULTILINE)
 """Zeros at the ends of lines, where the power was lost before they were written."""
-NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f]")  # letters that no table holds
-HEAD = 2**14  # letters at the beginning that tell how numbers are written
-BLANKS = dict.fromkeys((0xA0, 0x2007, 0x2009, 0x202F), " ")  # that typesetters do not break
+NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f]")  # characters that no table holds
+HEAD = 2**14  # characters at the beginning by which numbers and encodings are recognised
+BLANKS = dict.fromkeys((0xA0, 0x2007, 0x2009, 0x202F), " ")  # no-break and thin spaces
 DASH = re.compile("(?<![^\\s,;|\"'eEdD(])[\u2010-\u2013\u2212\ufe63\uff0d](?=[.,]?\\d)")
 """What typesetters write for a minus, before a number or its exponent."""
 FORTRAN = re.compile(r"(?<![\w.])([-+]?(?:\d+[.,]\d*|\.\d+))[dD](?=[-+]?\d{1,3}(?!\w))")
 """A number up to the D of its exponent."""
 
 
-def decoded(content: bytes, typed: str | None = None, where: object = "") -> tuple[str, str]:
+def decoded(content: bytes, named: str | None = None, where: object = "") -> tuple[str, str]:
     """Decode a text, with plain ends of lines and numbers; return also the encoding."""
-    named = (
-        [typed]
-        if typed
-        else [name for mark, name in BYTE_ORDER_MARKS.items() if content.startswith(mark)]
-    )
-    wide = _wide(content) if not named and b"\0" in content else None
+    marks = (name for mark, name in BYTE_ORDER_MARKS.items() if content.startswith(mark))
+    named = named or next(marks, None)
+    wide = _wide(content) if named is None and b"\0" in content else None
+    encoding = named or wide or "utf-8"
     try:
-        encoding = (named or [wide or "utf-8"])[0]
         text = content.decode(encoding)
     except UnicodeDecodeError:
         if named:
@@ -70,26 +67,26 @@ def _wide(content: bytes) -> str | None:
 
 
 def _by_lines(content: bytes, where: object) -> tuple[str, str]:
-    """Decode each line as UTF-8, and those that are none as Windows or Unix did before."""
+    """Decode each line as UTF-8, and those that are not as cp1252, or latin-1."""
     lines = content.splitlines(keepends=True)
     texts = list[str]()
-    others = list[int]()
+    not_utf_8 = list[int]()
     for k, line in enumerate(lines):
         try:
             texts.append(line.decode("utf-8"))
         except UnicodeDecodeError:
-            others.append(k)
+            not_utf_8.append(k)
             texts.append("")
     encoding = "cp1252"
     try:
-        b"".join(lines[k] for k in others).decode(encoding)
+        b"".join(lines[k] for k in not_utf_8).decode(encoding)
     except UnicodeDecodeError:  # five bytes are no letter there
         encoding = "latin-1"
-    is_mixed = not "".join(texts).isascii()  # of the lines that are UTF-8
-    for k in others:
+    has_utf_8 = not "".join(texts).isascii()
+    for k in not_utf_8:
         texts[k] = lines[k].decode(encoding)
-    numbers = some_of([str(k + 1) for k in others], 5)
-    if is_mixed:
+    numbers = some_of([str(k + 1) for k in not_utf_8], 5)
+    if has_utf_8:
         warn(
             f"{where}: line {numbers} is no UTF-8, as others are, and is read as {encoding}: write "
             "all lines in one encoding, if a name looks odd"
@@ -99,6 +96,7 @@ def _by_lines(content: bytes, where: object) -> tuple[str, str]:
 
 
 def _without_padding(text: str, where: object) -> str:
+    """Leave out zero bytes at the ends of lines; refuse others."""
     plain = PADDING.sub("", text)
     if "\0" in plain:
         raise DataError("cannot be read: it is no text, or damaged: it has zero bytes within lines")

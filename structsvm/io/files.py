@@ -1,4 +1,4 @@
-"""Reading of recordings from files and folders, and writing of .npz files."""
+"""Reading of recordings from files and folders."""
 
 import math
 import os
@@ -41,7 +41,7 @@ from structsvm.io.table_columns import with_all_categories
 from structsvm.io.tables import read_frame, recordings_in
 from structsvm.support import in_time, listed, require
 
-MOST_BESIDE = 200  # entries up to which the folder above that of recordings is searched for labels
+MOST_BESIDE = 200  # folders above recordings are searched for labels if they have fewer entries
 
 
 def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
@@ -113,7 +113,7 @@ def require_readers(files: Iterable[Path]) -> None:
 def read_files(
     files: Mapping[Path, str], options: FileOptions, end: float = math.inf, fewest: int = 1
 ) -> tuple[list[Recording], list[Path]]:
-    """Read recordings, all or those there is time for before ``end``, and say of which files."""
+    """Read recordings until ``end``, of ``fewest`` files at least; return them and their files."""
     read: dict[int, list[Recording]] = {}
     for i, (path, name) in in_time("files", [*files.items()], end, fewest):
         try:
@@ -126,12 +126,12 @@ def read_files(
     recordings = list(chain.from_iterable(read[i] for i in sorted(read)))
     share = options.categories and not options.wanted
     paths = list(files)
-    there = [paths[i] for i in sorted(read)]
-    return with_all_categories(recordings, options) if share else recordings, there
+    paths_read = [paths[i] for i in sorted(read)]
+    return with_all_categories(recordings, options) if share else recordings, paths_read
 
 
 def _ways_to_labels(path: Path, files: Mapping[Path, str], options: FileOptions) -> str:
-    """Words about where the labels of a file without a column of them may be."""
+    """Say where the labels of a file without a column of labels may be; "" if nobody can tell."""
     header = [cell.strip() for cell in next(iter(first_rows(path)), ())]
     has_none = kind_of(path) in MEDIA or (bool(header) and options.label_column not in header)
     if not (options.need_labels and options.in_order and has_none):
@@ -148,7 +148,7 @@ def _ways_to_labels(path: Path, files: Mapping[Path, str], options: FileOptions)
 
 
 def _labels_beside(path: Path, files: Sequence[Path]) -> str:
-    """A table of labels beside a recording or above it, a folder of some, or the names of those."""
+    """The file or folder of labels beside or above a recording, or a pattern for each folder."""
     depth = len(shared(file.parent for file in files)) - 1
     for folder in path.parents:
         if len(folder.parts) < depth:
@@ -161,7 +161,8 @@ def _labels_beside(path: Path, files: Sequence[Path]) -> str:
             if table in files or not (names_stretches(table) or holds_stretches(table)):
                 continue
             folders = {*chain.from_iterable(file.parents for file in files)}
-            for name in (table.name, "*" + escape(table.name[n_alike(table.stem, path.stem) :])):
+            beginning = n_alike(table.stem, path.stem)
+            for name in (table.name, "*" + escape(table.name[beginning:])):
                 if entry == table and len({*chain(*(above.glob(name) for above in folders))}) > 1:
                     return name
             return str(entry)

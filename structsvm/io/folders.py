@@ -1,4 +1,4 @@
-"""Which files of a folder are recordings, and what else is there."""
+"""The files of a folder that are recordings, and those that are something else."""
 
 import math
 import os
@@ -47,43 +47,45 @@ was read, if there was no time for all."""
 def find_recordings(
     paths: Paths, *, labels: str | PathLike[str] | None = None
 ) -> tuple[dict[Path, str], list[Path]]:
-    """The files that :func:`read_recordings` reads, with their names, and those it skips."""
+    """Return the files of recordings with their names, and the files that are skipped."""
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
     folders: list[Path] = []
     apart = set() if labels is None else {file.resolve() for file in label_files(Path(labels))}
-    own = Path(labels).name if labels and is_of_each_folder(Path(labels)) else ""
+    pattern = Path(labels).name if labels and is_of_each_folder(Path(labels)) else ""
     for path in map(Path, paths):
         is_folder = os.path.isdir(path)
-        inside, beside = search(path, apart, own) if is_folder else ([checked_path(path)], [])
-        skipped += beside
+        inside, others = search(path, apart, pattern) if is_folder else ([checked_path(path)], [])
+        skipped += others
         folders.append(Path(os.path.abspath(path if is_folder else path.parent)))
         for file in inside:
             files.setdefault(file.resolve(), file)
     if not files:
         raise DataError("no recordings were given: name files or folders")
-    called = [Path(os.path.abspath(file)) for file in files.values()]  # a link by its own name
-    bare = [path.with_name(stem_of(path)) for path in called]
+    full = [Path(os.path.abspath(file)) for file in files.values()]  # a link by its own name
+    bare = [path.with_name(stem_of(path)) for path in full]
     depth = len(shared(folders))
-    names = ["/".join(p.parts[depth:]) for p in (bare if len({*bare}) == len(bare) else called)]
+    names = ["/".join(p.parts[depth:]) for p in (bare if len({*bare}) == len(bare) else full)]
     names = [spelled(printable(name)) for name in names]
     return dict(zip(files.values(), names, strict=True)), skipped
 
 
 def shared(folders: Iterable[Path]) -> tuple[str, ...]:
-    """The parts of their paths that all have in common, from the outermost one on."""
+    """The parts that all paths begin with."""
     levels = zip(*(folder.parts for folder in folders), strict=False)
     return tuple(level[0] for level in takewhile(lambda level: len({*level}) == 1, levels))
 
 
 def predictions_among(files: Iterable[Path]) -> list[Path]:
+    """The tables of predictions, which are named after another of the files."""
     stems = {path: stem_of(path) for path in files}
     made = {f"{stem}{end}" for stem, end in product(stems.values(), PREDICTIONS)}
     return [path for path, stem in stems.items() if stem in made]
 
 
 def checked_path(path: Path) -> Path:
+    """The path of a file, if it exists and may hold a recording; refuse any other."""
     # os.path.exists takes a name that is too long for one that is not there
     if not os.path.exists(path) or path.is_dir():
         raise DataError(f"{path}: no such file or folder")
@@ -93,7 +95,7 @@ def checked_path(path: Path) -> Path:
 
 
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
-    """List the files of a folder and its subfolders by name; of hidden ones, and our own, none."""
+    """The files of a folder and below by name, without hidden ones and those of ``try``."""
     above = {*above, os.path.realpath(folder)}
     made = (PREDICTED, TRIED_NAME, READ) if (folder / MODEL_NAME).exists() else ()
     for path in sorted(folder.iterdir()):
@@ -105,12 +107,12 @@ def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
             yield from _below(path, above)
 
 
-def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], list[Path]]:
-    """The recordings of a folder and its subfolders, by name, and what else is there."""
+def search(folder: Path, apart: Set[Path], pattern: str) -> tuple[list[Path], list[Path]]:
+    """The recordings in a folder and below, by name, and other files, but for those of labels."""
     files = [
         path
         for path in _below(folder)
-        if not fnmatch(path.name, own) and (not apart or path.resolve() not in apart)
+        if not fnmatch(path.name, pattern) and (not apart or path.resolve() not in apart)
     ]
     chosen = _of_one_kind(files)
     made = {*predictions_among(chosen)}
@@ -119,11 +121,11 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
     beside = _tables_beside(chosen)
     chosen = [path for path in chosen if path not in beside] or chosen
     if not chosen:
-        there = some_of([path.name for path in files])
+        names = some_of([path.name for path in files])
         line = next(filter(None, map(line_for, files)), "")
         raise DataError(
             f"{folder}: no {', '.join(TABLE_KINDS)} files in this folder or below, "
-            f"{f'only {there}' if there else 'it is empty'}"
+            f"{f'only {names}' if names else 'it is empty'}"
             f"{line and f'. To convert one: {line}'}"
         )
     others = [path for path in files if path not in {*chosen}]
@@ -136,11 +138,11 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
             )
     pictures = {path.stem for path in others if path.suffix.lower() in PICTURES}
     converted = {Path(NUMBER_OF_TABLE.sub("", str(path))) for path in first}
-    for path in others:  # but for label maps of pictures, and where its tables are there
-        if kind_of(path) not in OTHERS or path.stem in pictures:
+    for path in others:
+        if kind_of(path) not in OTHERS or path.stem in pictures:  # or a label map of a picture
             continue
-        is_there = any(path.with_suffix(kind).exists() for kind in TABLE_KINDS)
-        if not is_there and path.with_suffix("") not in converted:
+        has_table = any(path.with_suffix(kind).exists() for kind in TABLE_KINDS)
+        if not has_table and path.with_suffix("") not in converted:
             raise DataError(
                 f"{path} is {advice_on(path, TABLE_KINDS)}. Name the files to read, or move it away"
             )
@@ -148,10 +150,10 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
 
 
 def _of_one_kind(files: Sequence[Path]) -> list[Path]:
-    """Files of the first kind that there is: tables, media, and text with rows of numbers."""
+    """The tables among files; without any, sound and films, and then text with rows of numbers."""
     tables = [path for path in files if kind_of(path) in {*TABLE_KINDS} - {PROSE}]
     media = [path for path in files if kind_of(path) in MEDIA]
-    if media and _tables_beside(tables) == {*tables}:  # if any, the labels of sound and films
+    if media and _tables_beside(tables) == {*tables}:  # all tables are labels of the media
         return media
     if tables:
         return tables
@@ -161,26 +163,27 @@ def _of_one_kind(files: Sequence[Path]) -> list[Path]:
 
 
 def _tables_beside(files: Sequence[Path]) -> set[Path]:
-    """The tables of labels, and of what is known of each file, among tables of recordings."""
-    alike: dict[bytes, list[Path]] = {}
+    """The tables of labels, and those with a row about each recording, among tables."""
+    by_header: dict[bytes, list[Path]] = {}
     for path in files:
         if kind_of(path) in TEXT_KINDS:
-            alike.setdefault(first_line(path), []).append(path)
+            by_header.setdefault(first_line(path), []).append(path)
     tables: set[Path] = set()
-    need_labels = any("label" not in _roles_in(some[0]) for some in alike.values())
-    for some in alike.values():
-        is_list = len(some) == 1 and _lists(first_rows(some[0]), files)
-        if is_list or (need_labels and names_stretches(some[0])) or holds_stretches(some[0]):
-            tables.update(some)
+    need_labels = any("label" not in _roles_in(alike[0]) for alike in by_header.values())
+    for alike in by_header.values():
+        is_list = len(alike) == 1 and _lists(first_rows(alike[0]), files)
+        if is_list or (need_labels and names_stretches(alike[0])) or holds_stretches(alike[0]):
+            tables.update(alike)
     return tables
 
 
 def names_stretches(path: Path) -> bool:
-    """Whether a table has columns of starts, of ends and of labels, whatever else it has."""
+    """Whether a table has columns of starts, ends and labels, and perhaps others."""
     return {"start", "end", "label"} <= _roles_in(path).keys()
 
 
 def _roles_in(path: Path) -> dict[str, str]:
+    """The columns of a table of labels by their roles, as far as their names tell."""
     return columns_in(next(iter(first_rows(path)), ()))
 
 
@@ -190,7 +193,7 @@ def holds_stretches(path: Path) -> bool:
 
 
 def are_stretches(table: Sequence[Sequence[str]]) -> bool:
-    """Whether a table is one of labels: stretches of time, or changes, and nothing measured."""
+    """Whether a table holds stretches of time or changes, and no measurements."""
     header, *rows = table or [()]
     columns = columns_in(header)
     columns_used = {*columns.values()}
@@ -204,7 +207,7 @@ def are_stretches(table: Sequence[Sequence[str]]) -> bool:
 
 
 def _number_rows(name: str, cells: Sequence[str]) -> bool:
-    """Whether a column has the numbers of the rows, from whichever on, and a name for them."""
+    """Whether a column numbers rows, from any number on, and has an identifier's name or none."""
     if name and not tells_which(name):
         return False
     first = int(cells[0]) if cells[0].isdecimal() else 0
@@ -212,7 +215,7 @@ def _number_rows(name: str, cells: Sequence[str]) -> bool:
 
 
 def _follow_each_other(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows without a header are stretches with names, none before the last one's end."""
+    """Whether rows, without a header, are stretches with names, none of which overlaps another."""
     last = -math.inf
     for row in rows:
         if [*map(is_number_text, row)] != [True, True, False] or not row[2].strip():
@@ -225,7 +228,7 @@ def _follow_each_other(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _lists(table: Sequence[Sequence[str]], files: Sequence[Path]) -> bool:
-    """Whether a table has a row for each of some files or folders, and no samples."""
+    """Whether a column of a table names a file or a folder in each row."""
     names = set(chain.from_iterable((*file.parts, stem_of(file)) for file in files))
     for cells in zip(*table[1:], strict=False):
         is_number = all(map(is_number_text, cells))
@@ -235,10 +238,10 @@ def _lists(table: Sequence[Sequence[str]], files: Sequence[Path]) -> bool:
 
 
 def _folders_of(others: Sequence[Path], chosen: Sequence[Path], folder: Path) -> list[Path]:
-    """Put the outermost folders that hold nothing else in the place of files that are skipped."""
+    """The skipped files, or the outermost folders that hold nothing else in their place."""
     used = set(chain.from_iterable(path.parents for path in chosen))
-    folders = []
+    skipped = []
     for path in others:
-        inside = [above for above in path.parents if folder in above.parents and above not in used]
-        folders.append(inside[-1] if inside else path)
-    return list(dict.fromkeys(folders))
+        unused = [above for above in path.parents if folder in above.parents and above not in used]
+        skipped.append(unused[-1] if unused else path)
+    return list(dict.fromkeys(skipped))

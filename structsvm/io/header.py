@@ -1,4 +1,4 @@
-"""Where the header of a table ends: rows of names, of units, and lines above them."""
+"""The header of a table: its rows of names, those of units below, and the lines above."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ MISSING_WORDS = {
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }
 """Words that stand for a missing value in a column of numbers, in lower case."""
-ROWS_OF_UNITS = (1, 2, 3)  # rows below the first of a header, of units and of whatever columns have
+ROWS_OF_UNITS = (1, 2, 3)  # possible numbers of rows of words below the first row of a header
 ROW_NUMBERS = "Unnamed: 0"  # what pandas calls the column of row numbers that it writes itself
-COUNTING_STEPS = 1.01  # the largest step, in smallest ones, between numbers that count columns
+COUNTING_STEPS = 1.01  # numbers count if their largest step is at most so many smallest ones
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the first lines of a table are, by their numbers from 1."""
+    """The header of a table, and lines that are no rows, by their numbers from 1."""
 
     left_out: Sequence[int] = ()
-    """A title above the header, units below it, and what is written above rows without one."""
+    """Lines of a title above the header, of units below it, or above rows without a header."""
     below: Sequence[int] = ()  # further lines of the header
     names: tuple[str, ...] = ()  # names of the columns, if they are not a row of the table
     has_header: bool = True
 
 
 def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
-    """Find the header of a table, what stands above it and the units below.
+    """Find the header of a table in its first lines, the lines above it and the units below.
 
-    A title has fewer cells than the header, which holds no number, and all below are as wide, with
-    numbers in a column at least.
+    The header holds no number; a title above it has fewer cells; all rows below are as wide as it,
+    and at least one column has numbers.
     """
     numbers, rows = zip(*head, strict=True) if head else ((), ())
     for h, header in enumerate(rows):
@@ -65,7 +65,7 @@ def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
 
 
 def _lacks_name_of_index(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether rows have one cell more, first of all their number, as R writes them."""
+    """Whether rows have one cell more than the header, their number in front, as R writes them."""
     if min(len(header), len(below)) < 2 or {*map(len, below)} != {len(header) + 1}:
         return False
     cells = [row[0].strip('"') for row in below]
@@ -74,7 +74,7 @@ def _lacks_name_of_index(header: Sequence[str], below: Sequence[Sequence[str]]) 
 
 
 def _count_words(below: Sequence[Sequence[str]]) -> int:
-    """How many rows below a header hold words wherever all others hold numbers."""
+    """How many rows below a header hold words in columns whose other cells are numbers."""
     n_words = 0
     for k in ROWS_OF_UNITS:
         if all(_are_units([row, *below[k:]]) for row in below[:k]) and len(below) > k:
@@ -83,10 +83,10 @@ def _count_words(below: Sequence[Sequence[str]]) -> int:
 
 
 def _joined(rows: Sequence[Sequence[str]], n_words: int) -> tuple[tuple[str, ...], int]:
-    """Names that tell columns apart, of the first row or of several, and how many rows these are.
+    """The names of the columns, joined of the fewest rows in which all differ; and these rows.
 
-    A blank cell above another one goes on with what is at its left, as merged cells do. Rows that
-    are not needed to tell them apart, such as that of a scorer, are in no name.
+    A blank cell above another one has the words of the cell at its left, as merged cells do. Rows
+    that are not needed to tell columns apart, such as that of a scorer, are in no name.
     """
     first = tuple(rows[0])
     for n in range(2, n_words + 2):
@@ -109,6 +109,7 @@ def _joined(rows: Sequence[Sequence[str]], n_words: int) -> tuple[tuple[str, ...
 
 
 def _filled(row: Sequence[str], below: Sequence[str]) -> list[str]:
+    """A row of a header whose blank cells above others repeat the cell at their left."""
     names = list[str]()
     for cell, lower in zip(row, below, strict=True):
         names.append(names[-1] if names and lower and not cell else cell)
@@ -116,6 +117,7 @@ def _filled(row: Sequence[str], below: Sequence[str]) -> list[str]:
 
 
 def _together(block: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The names of columns whose words stand in several rows."""
     columns = zip(*block, strict=True)
     return tuple(" ".join(dict.fromkeys(filter(None, cells))) for cells in columns)
 
@@ -125,7 +127,7 @@ def _are_different(names: Sequence[str]) -> bool:
 
 
 def _without_header(numbers: Sequence[int], rows: Sequence[Sequence[str]]) -> Layout:
-    """Number the columns of rows as wide as the last one that have no header."""
+    """The layout of a table without a header: its columns are numbered, its rows equally wide."""
     if not rows:
         return Layout()
     width = len(rows[-1])
@@ -139,7 +141,7 @@ def _without_header(numbers: Sequence[int], rows: Sequence[Sequence[str]]) -> La
 
 
 def _are_values(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first of these rows is like the others, and has no names of columns."""
+    """Whether the first row holds values as the others do, and no names of columns."""
     first, *others = rows
     numeric = list[tuple[str, Sequence[str]]]()
     for cell, column in zip(first, zip(*others, strict=True), strict=True) if others else ():
@@ -167,24 +169,26 @@ def _number(cell: str) -> float:
     return float(cell.replace(",", "."))
 
 
-def known_cells(column: Sequence[str]) -> list[float]:
+def _numbers(column: Sequence[str]) -> list[float]:
+    """The numbers in a column of cells, without missing ones."""
     return [_number(cell) for cell in column if cell.strip().lower() not in MISSING_WORDS]
 
 
 def _is_within(cell: str, column: Sequence[str]) -> bool:
-    cells = known_cells(column)
-    return min(cells) <= _number(cell) <= max(cells)
+    """Whether a number is in the range of those of a column."""
+    numbers = _numbers(column)
+    return min(numbers) <= _number(cell) <= max(numbers)
 
 
 def _continues(cell: str, column: Sequence[str]) -> bool:
-    """Whether a column counts, from this cell on."""
-    values = [_number(cell), *known_cells(column)]
+    """Whether a column goes on counting from a cell above it."""
+    values = [_number(cell), *_numbers(column)]
     steps = [b - a for a, b in pairwise(values)]
     return len(steps) > 2 and min(steps) > 0 and max(steps) <= COUNTING_STEPS * min(steps)
 
 
 def _are_units(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row has words, and no number, wherever all others have numbers."""
+    """Whether the first row holds words, and no number, where all other rows hold numbers."""
     has_words = False
     for first, *others in zip(*rows, strict=True) if len(rows) > 2 else ():
         if are_numbers(others):
@@ -195,5 +199,6 @@ def _are_units(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def are_numbers(column: Sequence[str]) -> bool:
-    words = [x for x in column if x.strip().lower() not in MISSING_WORDS]
-    return bool(words) and all(map(is_number_text, words))
+    """Whether a column of cells holds numbers, and otherwise only missing values."""
+    cells = [cell for cell in column if cell.strip().lower() not in MISSING_WORDS]
+    return bool(cells) and all(map(is_number_text, cells))

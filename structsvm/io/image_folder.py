@@ -1,4 +1,4 @@
-"""Folders of images with same-named label maps."""
+"""Folders of images and of their label maps, which have the names of the images."""
 
 import math
 import os
@@ -46,19 +46,19 @@ class LabelledImage:
 
 @dataclass(frozen=True)
 class LabelMaps:
-    """A folder of label maps, and what their names add to those of the images."""
+    """A folder of label maps, named like the images or with one of some endings added."""
 
     folder: Path
     endings: Sequence[str]
 
     @classmethod
     def of(cls, folder: Path, images: Sequence[Path]) -> "LabelMaps":
-        """Find out what all names add, where none is that of an image, nor that with ``_mask``."""
+        """Find the ending that all names have, unless some have none or ``_mask``."""
         usual = cls(folder, ("", MASK_ENDING))
-        stems = [one.stem for one in folder.iterdir() if one.suffix.lower() in MASK_KINDS]
-        begun = [stem for stem in stems if images and stem.startswith(images[0].stem)]
-        added = [stem.removeprefix(images[0].stem) for stem in begun]
-        endings = [end for end in added if {one.stem + end for one in images} <= {*stems}]
+        stems = {one.stem for one in folder.iterdir() if one.suffix.lower() in MASK_KINDS}
+        first = images[0].stem if images else ""
+        added = [stem.removeprefix(first) for stem in stems if images and stem.startswith(first)]
+        endings = [end for end in added if {one.stem + end for one in images} <= stems]
         if any(map(usual.map_of, images)) or len(endings) != 1:
             return usual
         warn(f"{folder}: label maps have the names of the images with {endings[0]!r} added")
@@ -131,34 +131,34 @@ def read_images(
 def images_of(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]], masks: str | PathLike[str] | None
 ) -> list[tuple[Path, LabelMaps | None]]:
-    """The files of images, and where the label map of each is."""
+    """The files of images, each with the folder that holds its label map, if any does."""
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     if masks is not None and not os.path.isdir(masks):
         raise DataError(f"{masks}: no such folder")
     files: dict[Path | None, list[Path]] = {}
     for path in map(Path, paths):
-        inside, beside = _images_of(path)
-        files.setdefault(beside if masks is None else Path(masks), []).extend(inside)
+        images, beside = _images_of(path)
+        files.setdefault(beside if masks is None else Path(masks), []).extend(images)
     pairs = list[tuple[Path, LabelMaps | None]]()
-    for folder, some in files.items():
-        maps = None if folder is None else LabelMaps.of(folder, some)
-        pairs += [(file, maps) for file in some]
+    for folder, images in files.items():
+        maps = None if folder is None else LabelMaps.of(folder, images)
+        pairs += [(image, maps) for image in images]
     return pairs
 
 
 def read_in_time(
-    asked: Sequence[tuple[Path, LabelMaps | None]],
+    pairs: Sequence[tuple[Path, LabelMaps | None]],
     need_labels: bool,
     missing: Sequence[str],
     max_pixels: int | None = None,
     end: float = math.inf,
     fewest: int = 1,
 ) -> list[LabelledImage]:
-    """Read images; some of them, and so many at least, if there is an ``end``."""
+    """Read images and label maps until ``end``, at least ``fewest`` of them."""
     images: dict[int, LabelledImage] = {}
     doubts = list[str]()
-    for i, (file, folder) in in_time("images", asked, end, fewest):
-        images[i], doubt = _read(file, folder, need_labels, missing, max_pixels)
+    for i, (file, maps) in in_time("images", pairs, end, fewest):
+        images[i], doubt = _read(file, maps, need_labels, missing, max_pixels)
         doubts += [doubt] if doubt else []
     if doubts:
         more = f"; so it is in {len(doubts) - 1} more" if len(doubts) > 1 else ""
@@ -167,7 +167,7 @@ def read_in_time(
 
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:
-    """Return the image files of a path, and a folder of label maps beside them."""
+    """Return the image files of a path, and the folder of label maps beside them, if any."""
     # os.path takes a name that is too long for one that is not there
     if os.path.isfile(path) and path.suffix.lower() in IMAGE_KINDS:
         return [path], None
@@ -175,26 +175,27 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     inside = {entry.name.lower(): entry for entry in entries if entry.is_dir()}
     images = next((inside[name] for name in IMAGE_FOLDERS if name in inside), None)
     masks = next((inside[name] for name in MASK_FOLDERS if name in inside), None)
-    for some in (entries, [] if images is None else images.iterdir()):
-        shown = [one for one in some if one.is_file() and not one.name.startswith(".")]
-        files = {one for one in shown if one.suffix.lower() in IMAGE_KINDS}
+    for several in (entries, [] if images is None else images.iterdir()):
+        visible = [one for one in several if one.is_file() and not one.name.startswith(".")]
+        files = {one for one in visible if one.suffix.lower() in IMAGE_KINDS}
         if files:
             return sorted(files.difference(made_of_images(files))), masks
-    below = [
+    folders = [
         one.name
         for one in inside.values()
         if any(file.suffix.lower() in IMAGE_KINDS for file in one.iterdir())
     ]
-    said = f"{path}: no such file, or no images ({', '.join(IMAGE_KINDS)}) there"
-    if not below:
-        raise DataError(said)
+    message = f"{path}: no such file, or no images ({', '.join(IMAGE_KINDS)}) there"
+    if not folders:
+        raise DataError(message)
     raise DataError(
-        f"{said}; its folders {listed(sorted(below), 4)} hold some: name that of the images, and "
-        "that of their label maps, " + wording("masks=FOLDER", of_files="--labels FOLDER")
+        f"{message}; its folders {listed(sorted(folders), 4)} hold some: name that of the images, "
+        "and that of their label maps, " + wording("masks=FOLDER", of_files="--labels FOLDER")
     )
 
 
 def made_of_images(files: Iterable[Path]) -> list[Path]:
+    """The label maps and overlays among files, which are named after an image beside them."""
     files = list(files)
     bare = {path.with_suffix("") for path in files if path.suffix.lower() in IMAGE_KINDS}
     return [
@@ -211,6 +212,7 @@ def _read(
     missing: Sequence[str],
     max_pixels: int | None,
 ) -> tuple[LabelledImage, str]:
+    """Read an image and its label map; return also what is doubtful about the map, or ""."""
     image = pixels_of(path, max_pixels)
     labels = None
     doubt = ""
@@ -224,6 +226,7 @@ def _read(
 
 
 def _needed_map_of(path: Path, masks: LabelMaps | None) -> Path:
+    """The label map of an image; refuse one without."""
     own = None if masks is None else masks.map_of(path)
     if own is None:
         if masks is not None:
@@ -239,16 +242,17 @@ def _needed_map_of(path: Path, masks: LabelMaps | None) -> Path:
 
 
 def refuse_without_parts(
-    asked: Sequence[tuple[Path, LabelMaps | None]], missing: Sequence[str], may_be_one: bool
+    pairs: Sequence[tuple[Path, LabelMaps | None]], missing: Sequence[str], may_be_one: bool
 ) -> None:
-    """Refuse images without label maps or of one label each, reading no more maps than it takes."""
-    maps = [_needed_map_of(path, masks) for path, masks in asked]
-    for one in maps if not may_be_one else ():
+    """Refuse images without label maps, and, unless they ``may_be_one``, maps of one label each."""
+    maps = [_needed_map_of(path, masks) for path, masks in pairs]
+    if may_be_one:
+        return
+    for one in maps:
         labels, _ = read_label_map(one, None, missing)
         if np.unique(labels[labels != UNKNOWN]).size > 1:
             return
-    if not may_be_one:
-        raise DataError(
-            f"each of {counted(len(maps), 'label map')} has a single label, the first is "
-            f"{maps[0]}: there is nothing to cut, label what is to be told apart"
-        )
+    raise DataError(
+        f"each of {counted(len(maps), 'label map')} has a single label, the first is {maps[0]}: "
+        "there is nothing to cut, label what is to be told apart"
+    )

@@ -124,7 +124,7 @@ def write_intervals(
 
 
 def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[str, Any]:
-    """Return a task of Label Studio, with the from_name and to_name of its template."""
+    """Return a task of Label Studio, with from_name and to_name as in its template."""
     result = [
         {"id": f"{name}-{k}", "from_name": "label", "to_name": "ts", "type": TYPE}
         | {"value": {"start": i.start, "end": i.end, "instant": False, TYPE: [i.label]}}
@@ -139,6 +139,7 @@ def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[s
 
 
 def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[str, Any]:
+    """Return a project of BORIS."""
     now = datetime.now().isoformat(timespec="seconds")
     every = list(chain.from_iterable(intervals.values()))
     refuse_dates(every, f"{path}: BORIS")
@@ -161,6 +162,7 @@ def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[st
 
 
 def refuse_dates(intervals: Sequence[Interval], owner: str) -> None:
+    """Refuse intervals with dates for something that has times in seconds alone."""
     for one in intervals:
         if isinstance(one.start, str) or isinstance(one.end, str):
             raise DataError(f"{owner} has times in seconds, and no dates: {one}")

@@ -1,4 +1,4 @@
-"""Recordings with the labels of files of stretches and changes."""
+"""Recordings with labels from files of stretches and changes."""
 
 import os
 from collections.abc import Mapping, Sequence, Set
@@ -22,7 +22,7 @@ from structsvm.support import counted, listed, spelled
 
 T = TypeVar("T")
 
-IN_ONE = 5  # steps of sound in a usual stretch
+STEPS_IN_STRETCH = 5  # a usual stretch should have so many steps of sound
 
 
 def with_labels(
@@ -143,40 +143,38 @@ def layers_of(
     >>> layers["walk"][0].y.tolist()
     ['no walk', 'no walk', 'walk', 'walk']
     """
-    ours = _marks_of(recordings, Path(path), chosen, some)
-    of_each = [dict.fromkeys(row.who.get("tier", "") for row in one.rows) for one in ours]
-    tiers = list(dict.fromkeys(chain(*of_each)))
-    if tier in tiers or (tier is None and any(len(some) > 1 for some in of_each)):
+    all_marks = _marks_of(recordings, Path(path), chosen, some)
+    tiers_of_each = [{row.who.get("tier", ""): None for row in one.rows} for one in all_marks]
+    tiers = list(dict.fromkeys(chain(*tiers_of_each)))
+    if tier in tiers or (tier is None and any(len(own) > 1 for own in tiers_of_each)):
         return {
-            name: [labelled(one, blanks, outside, name) for one in ours]
+            name: [labelled(one, blanks, outside, name) for one in all_marks]
             for name in (tiers if tier is None else [tier])
         }
-    labels = list(
-        dict.fromkeys(
-            row.label for _, _, row in chain.from_iterable(one.spans for one in ours) if row.label
-        )
-    )
-    overlaps = [f"{one.where}: {both}" for one in ours if (both := collisions(one.spans)[1])]
+    rows = (row for _, _, row in chain.from_iterable(one.spans for one in all_marks))
+    labels = list(dict.fromkeys(row.label for row in rows if row.label))
+    overlaps = [f"{one.where}: {both}" for one in all_marks if (both := collisions(one.spans)[1])]
     if tier is None and not overlaps:
-        return {"": [labelled(one, blanks, outside) for one in ours]}
+        return {"": [labelled(one, blanks, outside) for one in all_marks]}
     if tier not in (None, *labels):
         raise DataError(
             f"{path}: no tier {tier!r}; there is {listed([*filter(None, tiers)] or labels)}"
         )
     if tier is None:
         warn(f"{overlaps[0]}: each label is a layer of its own")
-    for one in ours:
+    for one in all_marks:
         checked_spans(one.spans, one.axis, f"{one.where}: ")
     names = labels if tier is None else [tier]
-    return {name: [having(one, name, outside) for one in ours] for name in names}
+    return {name: [having(one, name, outside) for one in all_marks] for name in names}
 
 
 def is_of_each_folder(path: Path) -> bool:
-    """Whether a name, and no path, is that of a file of labels in folders of recordings."""
+    """Whether this is the name of a file of labels in each folder of recordings, and no path."""
     return path == Path(path.name) and not os.path.exists(path)
 
 
 def label_files(path: Path) -> list[Path]:
+    """The file of labels at a path, or those of a folder; without any, those below it."""
     if not os.path.isdir(path):
         return [path]
     files = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in LABEL_KINDS]
@@ -187,12 +185,12 @@ def warn_of_ends(
     path: str | PathLike[str], several: Sequence[Sequence[Interval]], chosen: Mapping[str, Any]
 ) -> None:
     """Warn of rows without ends, but for the last ones, which last until the recording ends."""
-    every = list(chain(*several))
-    open_ones = [row for row in every if row.kind == UNTIL_NEXT and row.end != np.inf]
-    if open_ones and chosen.get("end") != LASTS_UNTIL_NEXT:
+    rows = list(chain(*several))
+    without_end = [row for row in rows if row.kind == UNTIL_NEXT and row.end != np.inf]
+    if without_end and chosen.get("end") != LASTS_UNTIL_NEXT:
         warn(
-            f"{path}: {len(open_ones)} of {counted(len(every), 'row')} have no end and last until "
-            f"the next one, the first is {open_ones[0]}: say "
+            f"{path}: {len(without_end)} of {counted(len(rows), 'row')} have no end and last until "
+            f"the next one, the first is {without_end[0]}: say "
             + parameter("end", LASTS_UNTIL_NEXT)
             + " if they do, or name the column of their ends with "
             + parameter("end")
@@ -203,88 +201,86 @@ def without_points(
     path: str | PathLike[str], several: Sequence[Sequence[Interval]]
 ) -> list[list[Interval]]:
     """Return rows without the points among stretches, with a warning; points alone are changes."""
-    without = []
+    kept = []
     left_out = list[Interval]()
     for rows in several:
-        among = {row.key for row in rows if row.start != row.end}
-        left_out += [row for row in rows if row.start == row.end and row.key in among]
-        without.append([row for row in rows if row.start != row.end or row.key not in among])
+        keys = {row.key for row in rows if row.start != row.end}
+        left_out += [row for row in rows if row.start == row.end and row.key in keys]
+        kept.append([row for row in rows if row.start != row.end or row.key not in keys])
     if left_out:
         warn(
             f"{path}: {counted(len(left_out), 'point')} in time left out, as stretches are read, "
             f"the first is {left_out[0]}: give it an end if it lasts"
         )
-    return without
+    return kept
 
 
 def _marks_of(
     recordings: Sequence[Recording], path: Path, chosen: Mapping[str, str | None], some: bool
 ) -> list[Marks]:
-    """Read the labels of each recording, or of some, from a file, or from those of a folder."""
+    """Read the labels of each recording, or of ``some``, from a file or from those of a folder."""
     if is_of_each_folder(path):
         return _with_boundaries(path, _marks_of_folders(recordings, path, chosen), chosen)
     names = set(chain.from_iterable(_names(one) for one in recordings))
-    marks: dict[str, tuple[Path, list[Interval], set[str]]] = {}
+    read: dict[str, tuple[Path, list[Interval], set[str]]] = {}
     files = label_files(path)
     for file in files:
         below = Path() if file == path else file.parent.relative_to(path)
-        read = read_rows(LabelFile(file, chosen, names), ("subject", "annotator"), len(files) == 1)
-        for own, (rows, sought) in read.items():
-            is_of_file = own == printable(file.stem)
-            name = spelled((below / own).as_posix() if is_of_file else own)
-            if name in marks:
+        own = read_rows(LabelFile(file, chosen, names), ("subject", "annotator"), len(files) == 1)
+        for called, (rows, sought) in own.items():
+            is_of_file = called == printable(file.stem)
+            name = spelled((below / called).as_posix() if is_of_file else called)
+            if name in read:
                 raise DataError(f"{file}: a second file about {name}: leave one out")
-            marks[name] = file, rows, sought
-    marks = _by_recording(marks, recordings, names, path)
-    by_file: dict[str, Marks] = {}
+            read[name] = file, rows, sought
+    read = _by_recording(read, recordings, names, path)
+    marks: dict[str, Marks] = {}
     for recording in recordings:
-        called = next((name for name in _names(recording) if name in marks), None)
+        called = next((name for name in _names(recording) if name in read), None)
         if called is None and some:
             continue
-        if called is None or called in by_file:
+        if called is None or called in marks:
             raise DataError(
                 f"{path}: nothing about {recording.name}, or what is about another one as well; it "
-                f"has {listed(list(marks), 5)}: name recordings in a column 'recording' of a "
+                f"has {listed(list(read), 5)}: name recordings in a column 'recording' of a "
                 "table, or call files like them, or leave out a recording that has no labels"
             )
-        by_file[called] = Marks.of(recording, *marks[called])
-    if not by_file:
+        marks[called] = Marks.of(recording, *read[called])
+    if not marks:
         raise DataError(
             f"{path}: nothing about any of {counted(len(recordings), 'recording')}; it has "
-            f"{listed(list(marks), 5)}: name recordings in a column 'recording' of a table, or "
+            f"{listed(list(read), 5)}: name recordings in a column 'recording' of a table, or "
             "call files like them"
         )
-    if strangers := [name for name in marks if name not in by_file]:
+    if strangers := [name for name in read if name not in marks]:
         warn(
             f"{path}: labels of {listed(strangers, 5)} are not used, because no recording has such "
             f"a name; those that were given are {listed([one.name for one in recordings], 5)}"
         )
-    return _with_boundaries(path, list(by_file.values()), chosen)
+    return _with_boundaries(path, list(marks.values()), chosen)
 
 
 def _by_recording(
-    marks: dict[str, T], recordings: Sequence[Recording], names: Set[str], path: Path
+    read: dict[str, T], recordings: Sequence[Recording], names: Set[str], path: Path
 ) -> dict[str, T]:
-    """What files say, by the names of recordings where all files have others: S1-eeg, S1-labels."""
-    own = dict(zip(_distinct_parts([one.name for one in recordings]), recordings, strict=True))
-    others = dict(zip(_distinct_parts([*marks]), marks, strict=True))
-    if not (
-        names.isdisjoint(marks) and len(own) == len(recordings) and own.keys() == others.keys()
-    ):
-        return marks
-    renamed = {recording.name: others[part] for part, recording in own.items()}
+    """Rename labels after recordings if all names differ, but alike, as S1-eeg and S1-labels do."""
+    by_part = dict(zip(_distinct_parts([one.name for one in recordings]), recordings, strict=True))
+    called_by_part = dict(zip(_distinct_parts([*read]), read, strict=True))
+    are_pairs = len(by_part) == len(recordings) and by_part.keys() == called_by_part.keys()
+    if not (are_pairs and names.isdisjoint(read)):
+        return read
+    renamed = {recording.name: called_by_part[part] for part, recording in by_part.items()}
     first, called = next(iter(renamed.items()))
     if path.is_dir() or called != printable(path.stem):
-        which = "the only recording" if len(own) == 1 else "and so on"
+        which = "the only recording" if len(renamed) == 1 else "and so on"
         warn(f"{path}: its labels are of {called!r}, and are taken for those of {first}, {which}")
-    return {name: marks[called] for name, called in renamed.items()}
+    return {name: read[called] for name, called in renamed.items()}
 
 
 def _distinct_parts(names: Sequence[str]) -> list[str]:
-    """Names without how all begin and how all end."""
-    begin = n_alike(min(names, default=""), max(names, default=""))
-    ends = [name[begin:][::-1] for name in names]
-    end = n_alike(min(ends, default=""), max(ends, default=""))
+    """Names without the beginning and the end that all have in common."""
+    begin = n_alike(*names)
+    end = n_alike(*(name[begin:][::-1] for name in names))
     return [name[begin : len(name) - end] for name in names]
 
 
@@ -292,22 +288,22 @@ def _marks_of_folders(
     recordings: Sequence[Recording], path: Path, chosen: Mapping[str, str | None]
 ) -> list[Marks]:
     """Read the labels of each recording from a file of this name in its folder, or above it."""
-    of_each: dict[Path | None, list[Recording]] = {}
+    by_file: dict[Path | None, list[Recording]] = {}
     for recording in recordings:
-        of_each.setdefault(file_beside(recording.where, path.name), []).append(recording)
-    without = of_each.pop(None, [])
+        by_file.setdefault(file_beside(recording.where, path.name), []).append(recording)
+    without = by_file.pop(None, [])
     marks: list[Marks] = []
-    for file, some in of_each.items():
+    for file, beside in by_file.items():
         assert file is not None
-        names_here = set(chain.from_iterable(_names(one) for one in some))
-        read = read_rows(LabelFile(file, chosen, names_here), ("subject", "annotator"), alone=False)
-        whole = read.get(printable(file.stem), ([], set[str]()))
+        names = set(chain.from_iterable(_names(one) for one in beside))
+        read = read_rows(LabelFile(file, chosen, names), ("subject", "annotator"), alone=False)
+        all_rows, all_sought = read.get(printable(file.stem), ([], set[str]()))
         with about(file):
-            parts = _by_time(whole[0], some) if len(read) == 1 and whole[0] else {}
-        for recording in some:
+            by_time = _by_time(all_rows, beside) if len(read) == 1 and all_rows else {}
+        for recording in beside:
             called = [*_names(recording), *(n for n in read if _is_of_both(n, file, recording))]
             own = [read[name] for name in called if name in read]
-            rows, sought = own[0] if own else (parts.get(recording.name, []), whole[1])
+            rows, sought = own[0] if own else (by_time.get(recording.name, []), all_sought)
             if rows:
                 marks.append(Marks.of(recording, file, rows, sought))
             else:
@@ -321,7 +317,7 @@ def _marks_of_folders(
 
 
 def _is_of_both(name: str, file: Path, recording: Recording) -> bool:
-    """Whether the names of a file of labels and of a recording begin like this, as exports do."""
+    """Whether the names of a file of labels and of a recording both begin with this name."""
     return bool(name) and all(one.startswith(name) for one in (file.stem, _names(recording)[-1]))
 
 
@@ -337,7 +333,7 @@ def file_beside(recording: str | Path, name: str) -> Path | None:
 def _by_time(
     rows: Sequence[Interval], recordings: Sequence[Recording]
 ) -> dict[str, list[Interval]]:
-    """Return the rows within each of several recordings, whose times are dates."""
+    """Return the rows within each recording, by dates if there are several recordings."""
     if len(recordings) == 1:
         return {recordings[0].name: list(rows)}
     axes = [one.time for one in recordings if one.time is not None and one.time.holds_dates]
@@ -350,8 +346,8 @@ def _by_time(
     by_recording = {}
     for one, axis in zip(recordings, axes, strict=True):
         first, last = axis.values[[0, -1]]
-        here = [s for s in stretches if s.start <= last and (s.end is None or s.end > first)]
-        by_recording[one.name] = [_clipped(s, first, last) for s in here]
+        within = [s for s in stretches if s.start <= last and (s.end is None or s.end > first)]
+        by_recording[one.name] = [_clipped(s, first, last) for s in within]
     return by_recording
 
 
@@ -363,41 +359,41 @@ def _clipped(stretch: PlacedRow, first: Any, last: Any) -> Interval:
 
 
 def _refuse_coarse(path: Path, several: Sequence[Marks]) -> None:
-    """Refuse sound that was read in longer steps than most stretches last; warn of hardly less."""
-    lasting = [one for one in several if one.axis.lasting]
+    """Refuse sound in longer steps than most stretches last; warn if steps are nearly as long."""
+    of_media = [one for one in several if one.axis.lasting and one.recording.fine is None]
     lengths = [
         s.end - s.start
-        for s in chain.from_iterable(one.stretches for one in lasting)
+        for s in chain.from_iterable(one.stretches for one in of_media)
         if s.end is not None
     ]
-    step = max((one.axis.lasting for one in lasting), default=0.0)
+    step = max((one.axis.lasting for one in of_media), default=0.0)
     usual = float(np.median(lengths)) if lengths else np.inf
-    finer = max(float(f"{min(usual / IN_ONE, step):.0e}"), STEPS_ALLOWED[0])
+    finer = max(float(f"{min(usual / STEPS_IN_STRETCH, step):.0e}"), STEPS_ALLOWED[0])
     if finer >= step:
         return
     n_short = sum(length < step for length in lengths)
-    said = (
+    message = (
         f"{path}: sound and pictures are read in steps of {step:g} s, and {n_short} of "
         f"{len(lengths)} stretches are shorter, half of all than {usual:.3g} s: "
         + parameter("step", finer)
         + " resolves them"
     )
     if 2 * n_short > len(lengths):
-        raise DataError(said)
-    warn(said)
+        raise DataError(message)
+    warn(message)
 
 
 def _with_boundaries(
     path: Path, several: list[Marks], chosen: Mapping[str, str | None]
 ) -> list[Marks]:
-    """Return what is said of recordings with the ends as they are meant, and warn of it once."""
+    """Return the marks of recordings with the meaning of their ends, and warn of it once."""
     _refuse_coarse(path, several)
     warn_of_ends(path, [one.rows for one in several], chosen)
     means = MeaningOfEnds.of([(one.stretches, one.axis) for one in several])
     if means.reach is None:  # else a point is a stretch of one sample
-        rows = without_points(path, [one.rows for one in several])
-        several = [replace(one, rows=some) for one, some in zip(several, rows, strict=True)]
-        points = [row for row in chain.from_iterable(rows) if row.start == row.end and row.label]
+        kept = without_points(path, [one.rows for one in several])
+        several = [replace(one, rows=rows) for one, rows in zip(several, kept, strict=True)]
+        points = [row for row in chain.from_iterable(kept) if row.start == row.end and row.label]
         if points:
             warn(
                 f"{path}: points alone are changes, and their names are not used, the first is "
@@ -423,5 +419,6 @@ def _with_boundaries(
 
 
 def _names(recording: Recording) -> list[str]:
+    """The names by which a file of labels may call a recording."""
     stem = spelled(printable(Path(recording.source or "").stem))
     return [recording.name, *([stem] if stem else []), name_of(recording.name)]

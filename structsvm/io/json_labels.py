@@ -1,4 +1,4 @@
-"""Stretches of time in JSON, by recording, as a list, or within other objects."""
+"""Stretches of time in JSON: by the name of the recording, as a list, or within other objects."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,14 +11,14 @@ from structsvm.io.label_rows import Interval, is_moment, moment
 from structsvm.io.label_tables import after
 from structsvm.support import listed, spelled
 
-WINDOW_LABEL = "window"  # the label of windows that have none
+WINDOW_LABEL = "window"  # the label of stretches that have none
 CONTAINERS = ("annotations", "database", "data", "events", "items", "labels", "results", "segments")
 """Keys that name no recording."""
-SPANS = ("segment", "interval", "window", "span")  # fields of objects that hold a start and an end
+SPANS = ("segment", "interval", "window", "span")  # names of fields with a pair of start and end
 
 
 def stretches_in(file: LabelFile) -> Iterator[Interval]:
-    """All stretches of a document with the names of recordings, of which some have none."""
+    """All stretches of a document, and rows without times that name recordings without any."""
     document = file.document
     if isinstance(document, Mapping) and {"file", "metadata"} <= document.keys():
         return _of_via(document)
@@ -26,6 +26,7 @@ def stretches_in(file: LabelFile) -> Iterator[Interval]:
 
 
 def _below(node: Any, path: tuple[str, ...], file: LabelFile) -> Iterator[Interval]:
+    """The stretches within a part of a document, which stands below the keys ``path``."""
     if isinstance(node, Mapping):
         if one := _stretch(node, file):
             yield one if one.recording else replace(one, recording=_recording(path, file))
@@ -34,26 +35,26 @@ def _below(node: Any, path: tuple[str, ...], file: LabelFile) -> Iterator[Interv
             yield from _below(inner, (*path, str(key)), file)
     elif isinstance(node, list):
         name = _recording(path, file)
-        if _is_span(node) and len(path) == 1:  # the only window of a recording
+        if _is_span(node) and len(path) == 1:  # the only stretch of a recording
             node = [node]
         if len(path) == 1 and all(map(_is_span, node)):
             yield Interval(None, None, WINDOW_LABEL if node else "", name)
             for start, end in node:
-                yield Interval(_moment(start), _moment(end), WINDOW_LABEL, name)
+                yield Interval(moment(0, str(start)), moment(0, str(end)), WINDOW_LABEL, name)
             return
         for inner in node:
             yield from _below(inner, path, file)
 
 
 def _recording(path: Sequence[str], file: LabelFile) -> str | None:
-    """The recording that objects are below: a name that is known, or else the first name."""
+    """The name of the recording among keys: that of a known one, or else the first name."""
     names = [key for key in path if key.lower() not in CONTAINERS]
-    keys = [key for key in names if spelled(name_of(key)) in file.known or key in file.known]
-    return next(iter(keys or names), None)
+    known = [key for key in names if not file.recordings.isdisjoint((spelled(name_of(key)), key))]
+    return next(iter(known or names), None)
 
 
 def _stretch(node: Mapping[str, Any], file: LabelFile) -> Interval | None:
-    """The stretch that an object is; None if it is none."""
+    """Read an object as a stretch; None if it has no start and end."""
     plain = {str(k): v for k, v in node.items() if isinstance(v, str | int | float)}
     columns = {**columns_in(list(plain)), **file.columns}
     first = columns.get("start") or (columns.get("change") if "duration" in columns else None)
@@ -61,10 +62,10 @@ def _stretch(node: Mapping[str, Any], file: LabelFile) -> Interval | None:
     if span is None and (first not in plain or columns.get("end") not in plain):
         return None
     if span is not None:
-        (start, end) = map(_moment, span)
+        start, end = (moment(0, str(at)) for at in span)
     else:
-        start = _moment(plain[str(first)], unit_of(str(first)))
-        end = _moment(plain[columns["end"]], unit_of(columns["end"]))
+        start = moment(0, str(plain[str(first)]), unit_of(str(first)))
+        end = moment(0, str(plain[columns["end"]]), unit_of(columns["end"]))
         if columns["end"] == columns.get("duration"):
             end = after(start, end, 0)
     name = str(plain[columns["recording"]]) if "recording" in columns else None
@@ -77,7 +78,7 @@ def _stretch(node: Mapping[str, Any], file: LabelFile) -> Interval | None:
 
 
 def _label(node: Mapping[str, Any], columns: Mapping[str, str]) -> str:
-    """The label of an object, which may be the only one of a list of labels."""
+    """The label of an object, perhaps in a list of one; ``WINDOW_LABEL`` if it has none."""
     if "label" in columns:
         return str(node[columns["label"]])
     lists = {name: v for name, v in node.items() if isinstance(v, list) and "label" in name}
@@ -101,14 +102,11 @@ def _of_via(document: Mapping[str, Any]) -> Iterator[Interval]:
         (fid, *_) = views.get(one["vid"], {}).get("fid_list") or [one["vid"]]
         (name, value) = next(iter(one["av"].items()), ("", WINDOW_LABEL))
         label = attributes.get(name, {}).get("options", {}).get(value, value)
-        (start, end) = map(_moment, one["z"])
+        start, end = (moment(0, str(at)) for at in one["z"])
         yield Interval(start, end, str(label), files.get(str(fid), str(fid)))
 
 
 def _is_span(node: Any) -> bool:
+    """Whether this is a pair of moments."""
     is_pair = isinstance(node, list) and len(node) == 2
     return is_pair and all(isinstance(x, str | int | float) and is_moment(str(x)) for x in node)
-
-
-def _moment(value: Any, unit: str | None = None) -> float | str:
-    return moment(0, str(value), unit)

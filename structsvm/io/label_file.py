@@ -1,4 +1,4 @@
-"""A file of labels as lines and as a table, and what its columns are of, by their names."""
+"""A file of labels as lines and as a table, and the roles of its columns, by their names."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ WHOSE = {
     "subject": ("subject", "participant", "individual"),
     "annotator": ("annotator", "rater", "coder", "observer", "labeler", "labeller"),
 }
-"""Columns that say whose the labels of a row are, by what is chosen."""
+"""Names of columns that say whose label a row is, by the keyword that chooses among these."""
 LABEL_COLUMNS = ("start", "end", "label", "recording")
 CHOSEN = (*LABEL_COLUMNS, *WHOSE)
 ROLE_WORDS = {
@@ -63,17 +63,20 @@ UNITS = {
 }
 """Words in the name of a column of times that tell its unit."""
 LASTS_UNTIL_NEXT = "next"
-"""What may be said of the column of ends where each stretch lasts until the next row."""
+"""Given in place of the column of ends if each stretch lasts until the next row."""
 ASIDE = (*COMMENT, "\\")
 """How lines begin that are no rows: comments, and frequencies in a label track."""
 
 
 @dataclass(frozen=True)
 class LabelFile:
+    """A file of labels: its text, what JSON it is, its lines, and its table."""
+
     path: Path
     chosen: Mapping[str, str | None] = field(default_factory=dict)
     """Names of columns, in place of the usual ones, and whose labels are asked for."""
-    known: Set[str] = frozenset()  # names of recordings
+    recordings: Set[str] = frozenset()
+    """Names of recordings that it may have labels of."""
 
     def __post_init__(self) -> None:
         for name in self.chosen:
@@ -81,15 +84,18 @@ class LabelFile:
 
     @cached_property
     def columns(self) -> dict[str, str]:
+        """The names of columns that were chosen, by their roles."""
         return {key: name for key in LABEL_COLUMNS if (name := self.chosen.get(key)) is not None}
 
     @cached_property
     def kind(self) -> str:
+        """The ending of its name, or that of a TextGrid, which its text tells."""
         is_grid = self.text.startswith('File type = "ooTextFile')
         return ".textgrid" if is_grid else self.path.suffix.lower()
 
     @cached_property
     def text(self) -> str:
+        """The decoded text; "" of a workbook."""
         if self.path.suffix.lower() in EXCEL:
             return ""
         try:
@@ -99,7 +105,7 @@ class LabelFile:
 
     @cached_property
     def document(self) -> Any:
-        """What JSON holds; None of other files."""
+        """The parsed JSON; None of other files."""
         with suppress(ValueError):
             return json.loads(self.text) if self.kind == ".json" else None
         return None
@@ -112,14 +118,14 @@ class LabelFile:
 
     @property
     def has_header_aside(self) -> bool:
-        """Whether the comment above the first row names columns, as that of MNE does."""
+        """Whether a comment right above the first row names columns, as in files of MNE."""
         above = self.text.splitlines()[self.lines[0][0] - 2 : self.lines[0][0] - 1]
         cells = re.split(r"[\t;,]", above[0].lstrip("# ")) if above else []
         return len(cells) > 1 and "start" in columns_in([cell.strip() for cell in cells])
 
     @cached_property
     def separator(self) -> tuple[str | None, int]:
-        """What separates most moments at the beginning of a row, None for blanks, and how many."""
+        """The separator of moments that begin rows, None for blanks, and the number of moments."""
         if (
             not self.lines
             or self.columns not in ({}, {"end": LASTS_UNTIL_NEXT})
@@ -142,8 +148,8 @@ class LabelFile:
         frame = frame.loc[:, ~frame.columns.duplicated(keep="last")]
         frame.index = list(map(origin.line, range(len(frame))))
         cells = frame.map(lambda value: uncell(str(value).strip()))
-        counts = [not name and not has_words(cells[name]) for name in cells]  # rows, by no name
-        return cells.loc[:, [not one for one in counts]]
+        are_read = [bool(name) or has_words(cells[name]) for name in cells]  # not numbers of rows
+        return cells.loc[:, are_read]
 
 
 def words_of(column: str) -> list[str]:
@@ -155,7 +161,7 @@ def words_of(column: str) -> list[str]:
 
 
 def unit_of(column: str) -> str | None:
-    """Return the unit that the name of a column tells; that of seconds if it tells several."""
+    """Return the unit in the name of a column, the first of ``UNITS`` if it has several."""
     words = words_of(column)
     if "".join(words) in ROLES:
         return None
@@ -165,17 +171,19 @@ def unit_of(column: str) -> str | None:
 def role_of(column: str) -> tuple[str, int] | None:
     """The role of a column by its name, such as start or label, and how unusual that name is."""
     words = [word for word in words_of(column) if word not in FILLERS]
-    of_times = "".join(word for word in words if word not in OF_TIME.union(*UNITS.values()))
+    words_of_time = OF_TIME.union(*UNITS.values())
+    rest = "".join(word for word in words if word not in words_of_time)
     role = ROLES.get("".join(words_of(column))) or ROLES.get("".join(words))
-    when = ROLES.get(of_times)
-    is_time = bool(words) and (not of_times or (when is not None and when[0] == "recording"))
-    if is_time and not OF_TIME.union(*UNITS.values()).isdisjoint(words):
-        when = "change", len(ROLES)
-    return role or (when if when and when[0] not in ("label", "recording") else None)
+    role_in_time = ROLES.get(rest)
+    is_time = bool(words) and (not rest or (role_in_time or ("",))[0] == "recording")
+    if is_time and not words_of_time.isdisjoint(words):
+        role_in_time = "change", len(ROLES)
+    is_role = role_in_time is not None and role_in_time[0] not in ("label", "recording")
+    return role or (role_in_time if is_role else None)
 
 
 def columns_in(header: Sequence[str]) -> dict[str, str]:
-    """Find columns by their names: those of times in preference to those of samples."""
+    """The columns of a header by their roles; those of times are preferred to those of samples."""
     roles = []
     for j, column in enumerate(header):
         if (role := role_of(column)) is not None:
@@ -193,12 +201,13 @@ def columns_in(header: Sequence[str]) -> dict[str, str]:
 
 
 def name_of(called: str) -> str:
-    """Return the stem of a path, of whatever system, whose suffix is no number."""
+    """Return the name of a file, with either slash in its path, without its suffix if no number."""
     path = PurePosixPath(called.replace("\\", "/"))
     return path.name if path.suffix[1:].isdigit() else path.stem
 
 
 def has_words(cells: Any) -> bool:
+    """Whether some cells are neither blank nor a moment."""
     return not all(map(is_moment, filter(None, cells.unique())))
 
 
@@ -207,7 +216,7 @@ DATE_AND_TIME = re.compile(r"(\d[-/.]\d+) +(\d+:\d)")
 
 
 def cells_of(line: str, separator: str | None, n: int = -1) -> list[str]:
-    """The cells of a line; of blanks, as many as n begin it."""
+    """The cells of a line; with blanks or tabs between them, n of them and the rest as one."""
     if separator is None:  # a date and its time are one
         line = DATE_AND_TIME.sub(r"\1\0\2", line)
     if separator in ("\t", None):
@@ -217,5 +226,5 @@ def cells_of(line: str, separator: str | None, n: int = -1) -> list[str]:
 
 
 def leading(cells: Sequence[str]) -> int:
-    """How many moments begin a row, two at most, the second of which is an end."""
+    """How many moments begin a row: a start and perhaps an end."""
     return len([*takewhile(is_moment, cells[:2])])

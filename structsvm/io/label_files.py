@@ -1,7 +1,7 @@
 """Reading of labels from the files of labelling tools.
 
-One format is one function from a file to rows (:mod:`structsvm.io.label_rows`); :data:`FORMATS` is
-the table of them.
+Each format is a function from a file to rows (:mod:`structsvm.io.label_rows`), listed in
+:data:`FORMATS`.
 """
 
 import json
@@ -44,9 +44,10 @@ def read_lines(file: LabelFile) -> Iterator[Interval]:
     rows = [(k, cells_of(line, separator, most)) for k, line in file.lines]
     if n == 2 and all(len(cells) == 2 for _, cells in rows) and any(map(_is_backwards, rows)):
         n = 1  # the second is no end, but a label that is a number
-    words = [cells[n].split()[-1:] for _, cells in rows if len(cells) > n and " " in cells[n]]
-    beside = separator is None and len(words) == len(rows) and all(map(is_moment, chain(*words)))
-    if beside or any(len(cells) > n + 1 for _, cells in rows):
+    last_words = [cells[n].split()[-1:] for _, cells in rows if len(cells) > n and " " in cells[n]]
+    have_values = separator is None and len(last_words) == len(rows)
+    have_values = have_values and all(map(is_moment, chain(*last_words)))
+    if have_values or any(len(cells) > n + 1 for _, cells in rows):
         raise DataError(
             f"line {rows[0][0]} holds values, and more than a start, an end and a label: write a "
             "header above it, such as start,end,label,other"
@@ -56,16 +57,16 @@ def read_lines(file: LabelFile) -> Iterator[Interval]:
             f"line {rows[0][0]}: if the second value is a duration, write a header above it: "
             "start,duration,label; as ends they are before their starts"
         )
-    named = any(len(cells) > n for _, cells in rows)
+    have_labels = any(len(cells) > n for _, cells in rows)
     for line, cells in rows:
         start, *ends = (moment(line, cell) for cell in cells[:n])
-        end = ends[0] if ends else None if named else start
+        end = ends[0] if ends else None if have_labels else start
         end = None if file.columns else end
         yield Interval(start, end, cells[n] if len(cells) > n else "", line=line)
 
 
 def _would_be_durations(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether some ends are before their starts, and starts are where rows end that last so."""
+    """Whether some ends are before their starts, and as durations no stretch overlaps the next."""
     pairs = [tuple(moment(0, cell) for cell in cells[:2]) for cells in rows if is_moment(cells[0])]
     numbers = [(a, b) for a, b in pairs if isinstance(a, float) and isinstance(b, float)]
     backwards = any(b < a for a, b in numbers)
@@ -74,11 +75,13 @@ def _would_be_durations(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_backwards(row: tuple[int, Sequence[str]]) -> bool:
+    """Whether the second of two numbers in a line is smaller than the first."""
     start, end = (moment(row[0], cell) for cell in row[1])
     return isinstance(start, float) and isinstance(end, float) and end < start
 
 
 def is_plain_elan(file: LabelFile) -> bool:
+    """Whether this is the text of ELAN without a header."""
     parts = file.lines[0][1].split("\t") if file.lines else []
     clocks = any(WRITTEN_CLOCK.fullmatch(part) for part in parts[:3])
     return not {"start", "end"} & file.columns.keys() and len(parts) >= 4 and clocks
@@ -98,10 +101,10 @@ LABEL_TABLES = (".csv", ".tsv", *EXCEL)
 TRACKS = (".txt", ".lab", ".rttm")
 SUBTITLES = (".srt", ".vtt")
 IN_SECONDS = (".boris", ".eaf", ".rttm", ".textgrid", *SUBTITLES)
-"""Kinds whose times are seconds, whatever they are labels of."""
+"""Kinds whose times are always in seconds."""
 LABEL_KINDS = (*LABEL_TABLES, *TRACKS, ".json", ".boris", ".eaf", ".textgrid", *SUBTITLES)
 """Kinds of files of labels."""
-LARGEST_DOCUMENT = 2**24  # bytes of what is looked into to tell whether it holds labels
+LARGEST_DOCUMENT = 2**24  # bytes: larger files are not opened to find out whether they hold labels
 STRETCHES = ("timeserieslabels", "labels")
 """The types of labels of time series and of sound in Label Studio."""
 UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
@@ -113,7 +116,11 @@ PRAAT = re.compile(r'"((?:[^"]|"")*)"|(?<![\w\[.])(-?\d+(?:\.\d+)?(?:[eE][-+]?\d
 def read_rows(
     file: LabelFile, kinds: Iterable[str] = WHOSE, alone: bool = True
 ) -> dict[str, tuple[list[Interval], set[str]]]:
-    """What a file says about each recording, and the labels that were looked for in it."""
+    """The rows of a file by recording, each with the set of labels that were looked for there.
+
+    The ``kinds`` are the keys of ``WHOSE`` of which one value is chosen; one that the file has not
+    is refused if the file is ``alone``.
+    """
     own_name = printable(file.path.stem)
     name = "table"
     with about(file.path):
@@ -137,17 +144,20 @@ def read_rows(
     names = [called if called == own_name else name_of(called) for called in named]
     names = names if len(set(names)) == len(names) else list(named)
     by_recording = {}
-    for called, some in zip(names, named.values(), strict=True):
-        by = {row.who.get("annotator") for row in some}
-        sought = {row.label for row in rows if not by or row.who.get("annotator") in by}
-        by_recording[called] = some, sought
+    for called, own_rows in zip(names, named.values(), strict=True):
+        annotators = {row.who.get("annotator") for row in own_rows}
+        sought = {
+            row.label for row in rows if not annotators or row.who.get("annotator") in annotators
+        }
+        by_recording[called] = own_rows, sought
     return by_recording
 
 
 def _of_one(rows: list[Interval], kind: str, wanted: str | None, alone: bool) -> list[Interval]:
+    """The rows of the ``wanted`` tier, subject or annotator, or of the only one."""
     names = list(dict.fromkeys(row.who.get(kind, "") for row in rows))
-    of_each = {(row.recording, row.who.get(kind, "")) for row in rows}
-    if wanted is None and len(of_each) > len({recording for recording, _ in of_each}):
+    pairs = {(row.recording, row.who.get(kind, "")) for row in rows}
+    if wanted is None and len(pairs) > len({recording for recording, _ in pairs}):
         several = f"several {kind}s, {listed(names)}: choose one, "
         raise DataError(several + parameter(kind, names[0]))
     if wanted not in (None, *names) and alone:
@@ -158,7 +168,7 @@ def _of_one(rows: list[Interval], kind: str, wanted: str | None, alone: bool) ->
 def read_regions(
     path: str | PathLike[str], times: Mapping[str, TimeAxis | None] | None = None
 ) -> dict[str, list[Region]]:
-    """Read a table of regions by recording; times convert moments to samples."""
+    """Read a table of regions by recording; ``times`` convert moments to numbers of samples."""
     by_recording: dict[str, list[Region]] = {}
     table = LabelFile(Path(path)).table
     in_time = not {"start_time", "end_time"}.isdisjoint(table)
@@ -189,7 +199,7 @@ def read_regions(
 
 
 def _holds_stretches(file: LabelFile) -> bool:
-    """Whether this is JSON with stretches that are no tasks of Label Studio."""
+    """Whether this is JSON with stretches of another form than tasks of Label Studio."""
     items = file.document if isinstance(file.document, list) else [file.document]
     if file.document is None or any(map(_is_task, items)) or any(map(_is_minimal, items)):
         return False
@@ -197,7 +207,7 @@ def _holds_stretches(file: LabelFile) -> bool:
 
 
 def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
-    """Read tasks; what a model predicted where its version is asked for as the annotator."""
+    """Read the annotations of tasks, or predictions of the model chosen as the annotator."""
     tasks = json.loads(file.text)
     tasks = tasks if isinstance(tasks, list) else [tasks]
     if not all(map(_is_task, tasks)):
@@ -231,6 +241,7 @@ def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
 
 
 def _is_task(task: Any) -> bool:
+    """Whether this has annotations or predictions with results."""
     fields = task if isinstance(task, Mapping) else {}
     made = [fields[by] for by in ("annotations", "predictions") if by in fields]
     lists = [one for one in made if isinstance(one, list)]
@@ -238,7 +249,7 @@ def _is_task(task: Any) -> bool:
 
 
 def _is_minimal(task: Any) -> bool:
-    """Whether this is what JSON-MIN has of a task."""
+    """Whether this is a task as JSON-MIN writes it."""
     fields = task.values() if isinstance(task, Mapping) else ()
     lists = [value for value in fields if isinstance(value, list)]
     return any(
@@ -247,7 +258,7 @@ def _is_minimal(task: Any) -> bool:
 
 
 def _of_result(result: Sequence[Any], name: str, who: str) -> Iterator[Interval]:
-    """Return the stretches of an annotation, without choices and the like."""
+    """Return the stretches of an annotation, and nothing else that it holds, such as choices."""
     kinds = {str(one.get("type")) for one in result}
     others = sorted(kind for kind in kinds if kind.endswith("labels"))
     if others and kinds.isdisjoint(STRETCHES):
@@ -298,7 +309,7 @@ def _of_boris(file: LabelFile) -> Iterator[Interval]:
 
 
 def _of_eaf(file: LabelFile) -> Iterator[Interval]:
-    """Read a document of ELAN; annotations of annotations have the times of these."""
+    """Read a document of ELAN; an annotation that refers to another one has its times."""
     root = ElementTree.fromstring(file.text.encode())
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in root.iter("TIME_SLOT")}
     spans: dict[str | None, tuple[float, float]] = {}
@@ -333,6 +344,7 @@ def _of_textgrid(file: LabelFile) -> Iterator[Interval]:
 
 
 def _cut_short() -> Iterator[Any]:
+    """Raise an error where the next value of a document is missing."""
     yield from ()
     raise DataError("it ends before all of its intervals were told: save it again")
 
@@ -350,7 +362,7 @@ def _of_subtitles(file: LabelFile) -> Iterator[Interval]:
 
 
 def _of_speakers(file: LabelFile) -> Iterator[Interval]:
-    """Read RTTM: kind, file, channel, start, duration, two that are blank, and who speaks."""
+    """Read RTTM: kind, file, channel, start, duration, two blank fields, and the speaker."""
     for line, text in file.lines:
         kind, name, _, start, lasting, _, _, speaker, *_ = text.split()
         if kind == "SPEAKER":
@@ -362,7 +374,7 @@ def _of_speakers(file: LabelFile) -> Iterator[Interval]:
 def _are_lines_of_samples(file: LabelFile) -> bool:
     """Whether every line is a state and nothing else, and the first is no header.
 
-    Numbers are states where most are those of the line above: no changes are.
+    Numbers are states, and no places of changes, if most are equal to the line above.
     """
     lines = [text.strip() for _, text in file.lines]
     if file.columns or not lines or lines.count(lines[0]) == 1 or role_of(lines[0]):
@@ -398,11 +410,11 @@ FORMATS: Formats = (
     ("lines without a header", lambda file: file.separator[1] > 0, read_lines),
     ("table", lambda _: True, read_table),
 )
-"""Name, test and reader of each format; the first that a file is of is read."""
+"""Name, test and reader of each format; the first whose test a file passes reads it."""
 
 
 def is_of_a_tool(path: Path) -> bool:
-    """Whether a labelling tool has written this, labels in a form that is no plain table."""
+    """Whether a file holds labels in the form of a labelling tool, and is no plain table."""
     if path.suffix.lower() not in LABEL_KINDS or path.stat().st_size > LARGEST_DOCUMENT:
         return False
     file = LabelFile(path)

@@ -1,4 +1,4 @@
-"""Rows of labels in one form, whatever tool wrote them: what was so, in which recording, and when.
+"""Rows of labels in one form, whatever tool wrote them: a label, its recording, start and end.
 
 A reader of a format makes rows, which may only start or stop something or lack an end;
 :func:`settled` gives each of them an end.
@@ -20,7 +20,7 @@ from structsvm.io.sniff import COMMA_NUMBER
 
 START, STOP, STRETCH, UNTIL_NEXT = "start", "stop", "stretch", "until the next"
 """What a row says of its label. A point is a stretch that ends where it starts."""
-LONG_UNITS = {"milliseconds": 1e-3, "minutes": 60.0}  # in seconds, which the others are
+LONG_UNITS = {"milliseconds": 1e-3, "minutes": 60.0}  # units other than seconds, in seconds
 DATE = re.compile(
     r"\d+[-/.]\d+[-/.]\d+[^,;\t]*([.,]\d+)?|\d+:\d\d(:\d\d)?([.,]\d+)?(\s*[ap]\.?m\.?)?",
     re.IGNORECASE,
@@ -54,9 +54,9 @@ class Interval:
     unit: str | None = field(default=None, repr=False, compare=False)
     """The unit of its times, if the file says it."""
     kind: str = field(default=STRETCH, repr=False, compare=False)
-    """What its row says: that it starts or stops then, or lasts, perhaps until the next one."""
+    """START or STOP if its row says that alone, STRETCH, or UNTIL_NEXT."""
     among: int | None = field(default=None, repr=False, compare=False)
-    """How many samples the file has rows of, if each row is a sample."""
+    """The number of samples in the file, if each row is a sample."""
 
     def __str__(self) -> str:
         line = "" if self.line is None else f" (line {self.line})"
@@ -64,15 +64,16 @@ class Interval:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What it follows or overlaps others in: a recording, and one tier of one person there."""
+        """The recording, tier, subject and annotator within which rows follow each other."""
         return self.recording, *sorted(self.who.items())
 
 
 def moment(line: int, text: str, unit: str | None = None) -> float | str:
     """Return a time as a number, in seconds if the unit is known, or a date or clock as text."""
     text = text.strip()
-    if WRITTEN_CLOCK.fullmatch(text) and unit:
-        return clock_in(text) or 0.0
+    seconds = clock_in(text) if WRITTEN_CLOCK.fullmatch(text) and unit else None
+    if seconds is not None:
+        return seconds
     number = text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text
     with suppress(ValueError):
         value = float(number)
@@ -87,6 +88,7 @@ def moment(line: int, text: str, unit: str | None = None) -> float | str:
 
 
 def is_moment(text: str) -> bool:
+    """Whether a text is a number, a date, a time on a clock or a length of time."""
     try:
         moment(0, text)
     except DataError:
@@ -95,29 +97,29 @@ def is_moment(text: str) -> bool:
 
 
 LASTS = ("inf", "infinity", "eof", "...")
-"""What else stands for the end of a recording, in lower case."""
+"""Words for the end of a recording in a column of ends, in lower case."""
 
 
 def has_end(text: str, words: Sequence[str]) -> bool:
-    """Whether a cell holds an end: no blank, no missing value, and none of the words for an end."""
+    """Whether a cell holds an end: neither a missing value nor one of these words for one."""
     return text.strip().lower() not in (*MISSING_WORDS, *LASTS, *words)
 
 
 def settled(rows: Sequence[Interval]) -> list[Interval]:
     """Return rows in their order, each with an end: its own, its STOP, or the next one's start."""
     numbered: list[tuple[int, Interval]] = []
-    by_key: dict[tuple[Any, ...], list[tuple[int, Interval]]] = {}
+    tiers: dict[tuple[Any, ...], list[tuple[int, Interval]]] = {}
     for place, row in enumerate(rows):
-        by_key.setdefault(row.key, []).append((place, row))
+        tiers.setdefault(row.key, []).append((place, row))
     are_pairs = any(row.kind == STOP for row in rows)
-    for some in by_key.values():
-        ordered = _in_time(some)
+    for tier in tiers.values():
+        ordered = _in_time(tier)
         numbered += _until_next(_joined(ordered) if are_pairs else ordered)
     return [row for _, row in sorted(numbered, key=lambda pair: pair[0])]
 
 
 def _in_time(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
-    """Sort rows by their starts where these can be compared as they are written."""
+    """Sort rows by their starts, if these are all numbers, or dates with the year first."""
     starts = [row.start for _, row in rows]
     are_numbers = all(isinstance(start, float | int) for start in starts)
     are_dates = all(isinstance(start, str) and YEAR_FIRST.match(start) for start in starts)
@@ -148,7 +150,7 @@ def _joined(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
 
 
 def _until_next(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
-    """Let what has no end last until something else begins, or until the recording ends."""
+    """Let rows without an end last until another begins, or until the recording ends."""
     numbered: list[tuple[int, Interval]] = []
     following: Any = np.inf
     for k in range(len(rows) - 1, -1, -1):
@@ -163,7 +165,7 @@ def _until_next(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
 
 
 def since_start(rows: Sequence[Interval], axis: TimeAxis | None) -> list[Interval]:
-    """Return rows whose times on a clock are seconds, unless they are hours of the recording's."""
+    """Return rows with times on a clock as seconds, unless these are times of day of the axis."""
     clocks = [
         at
         for at in chain.from_iterable((row.start, row.end) for row in rows)
@@ -174,10 +176,11 @@ def since_start(rows: Sequence[Interval], axis: TimeAxis | None) -> list[Interva
     seconds = [_on_clock(at) for at in clocks]
     if axis and axis.holds_dates and any(map(axis.is_beyond, seconds)):
         return list(rows)
-    return [_counted(row) for row in rows]
+    return [_in_seconds(row) for row in rows]
 
 
-def _counted(row: Interval) -> Interval:
+def _in_seconds(row: Interval) -> Interval:
+    """A row with times on a clock as seconds."""
     start = _on_clock(row.start)
     end = _on_clock(row.end)
     if start is None and end is None:
@@ -188,4 +191,5 @@ def _counted(row: Interval) -> Interval:
 
 
 def _on_clock(at: Any) -> float | None:
+    """The seconds of a time on a clock; None of any other moment."""
     return clock_in(at) if isinstance(at, str) else None

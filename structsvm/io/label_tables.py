@@ -37,36 +37,37 @@ SIGNS = {
 }
 """Last words of cells that say whether something starts or stops there."""
 OBSERVATION = re.compile(r"^Observation id[\t,;]([^\t,;\n]+)")
-"""What events of BORIS before version 8 have above their header."""
+"""The line with the recording above the header, in events of BORIS before version 8."""
 OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
-"""Beginnings of the columns of ELAN's text that are no tiers."""
+"""Beginnings of the names of columns in ELAN's text that are no tiers."""
 
 
 @dataclass(frozen=True)
 class LabelColumns:
-    """Names of the columns of a table by what they are of, "" where there is none."""
+    """The columns of a table of labels by their roles; "" for those that it has not."""
 
     start: str
     end: str
     label: str
     recording: str
     sign: str
-    """Whether things start or stop there, which its cells tell."""
+    """The column whose cells say whether something starts or stops there."""
     whose: Mapping[str, str]
+    """The columns of tiers, subjects and annotators, by these keys of ``WHOSE``."""
     others: Sequence[str]
     observation: str | None = None
-    """The recording of all rows, where it is told above the table."""
+    """The recording of all rows, if it is named above the table."""
 
     @classmethod
     def of(cls, file: LabelFile) -> "LabelColumns":
         table = file.table
-        sign = _sign_in(file.table)
+        sign = _sign_column(file.table)
         by_role = columns_in([name for name in table if name != sign]) | file.columns
         if sign and "label" not in by_role:
             # START and STOP are the labels
             sign = ""
             by_role = columns_in(table) | file.columns
-        by_role |= _recordings_in(file, by_role)
+        by_role |= _recording_column(file, by_role)
         if _are_numbers_of_rows(file, by_role.get("recording", "")):
             del by_role["recording"]
         by_role.setdefault("start", by_role.pop("change", ""))
@@ -89,6 +90,7 @@ class LabelColumns:
 
     @property
     def is_elan(self) -> bool:
+        """Whether this is ELAN's text with a header."""
         return self.start.startswith(OF_ELAN)
 
     @property
@@ -99,38 +101,41 @@ class LabelColumns:
 
     @property
     def are_changes(self) -> bool:
-        """Whether there are times alone, or a column that is called after changes."""
-        is_told = not CHANGE_WORDS.isdisjoint(words_of(self.start))
-        return not (self.label or self.end or self.tiers) and (is_told or not self.others)
+        """Whether rows are changes: times without ends and labels, if alone or called so."""
+        are_called_so = not CHANGE_WORDS.isdisjoint(words_of(self.start))
+        return not (self.label or self.end or self.tiers) and (are_called_so or not self.others)
 
     def owner(self, row: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
-        """The recording of a row, and whose it is there."""
+        """The recording of a row, and its tier, subject and annotator there."""
         whose = {kind: row[name] for kind, name in self.whose.items()}
         return (self.recording and row[self.recording]) or self.observation, whose
 
     def key_of(self, row: Mapping[str, str]) -> tuple[Any, ...]:
-        """The same, to count by."""
+        """The same as :meth:`owner`, as a key."""
         recording, whose = self.owner(row)
         return recording, *whose.values()
 
 
 def read_table(file: LabelFile) -> Iterator[Interval]:
+    """Read rows that are stretches or changes, or a row for each sample."""
     table = file.table
     columns = LabelColumns.of(file)
     _refuse_blank_recordings(table, columns.recording)
-    of_labels = bool(columns.others) and all({*table[name]} <= TRUTH for name in columns.others)
+    are_indicators = bool(columns.others) and all(
+        {*table[name]} <= TRUTH for name in columns.others
+    )
     are_of_samples = not (columns.start or columns.end or columns.sign)
     others = [name for name in columns.others if not _counts_rows(table[name])]
     if columns.label in table and are_of_samples and not others:
         return _of_samples(table, columns)
     has_times = columns.start in table and not columns.are_changes
-    if of_labels and (has_times or are_of_samples) and not (columns.label or columns.end):
+    if are_indicators and (has_times or are_of_samples) and not (columns.label or columns.end):
         return _of_columns(table, columns)
     return _of_rows(table, columns)
 
 
 def _counts_rows(cells: Any) -> bool:
-    """Whether these are the numbers of rows, from 0 or 1, in each recording anew."""
+    """Whether cells number rows, from 0 or 1 in each recording."""
     if not all(map(str.isdecimal, cells)):
         return False
     numbers = list(map(int, cells))
@@ -148,7 +153,7 @@ def _refuse_blank_recordings(table: Any, column: str) -> None:
 
 
 def _of_rows(table: Any, columns: LabelColumns) -> Iterator[Interval]:
-    """Read rows of a label and when it was so, or of changes."""
+    """Read rows that are stretches, changes, or starts and stops."""
     start = columns.start
     end = columns.end
     label = columns.label
@@ -165,12 +170,12 @@ def _of_rows(table: Any, columns: LabelColumns) -> Iterator[Interval]:
     unit = unit_of(start)
     unit_of_end = unit_of(end)
     lasts = (role_of(end) or ("",))[0] == "duration"
-    blank_is_none = columns.is_elan or start.startswith("tmin")  # but what another tier says
+    blank_is_none = columns.is_elan or start.startswith("tmin")  # of other tiers, or in Praat
     for line, row in rows_of(table):
         recording, who = columns.owner(row)
         labels = {t: row[t] for t in tiers} or {"": row.get(label, "")}
         is_open = not end or not has_end(row[end], ROLE_WORDS["end"].split())
-        if not row[start] and is_open:  # it says what was looked for
+        if not row[start] and is_open:  # it names a label that was looked for
             yield Interval(None, None, labels.get("", ""), recording, who)
             continue
         if not row[start]:
@@ -192,13 +197,13 @@ def _of_rows(table: Any, columns: LabelColumns) -> Iterator[Interval]:
 
 
 def _of_samples(table: Any, columns: LabelColumns) -> Iterator[Interval]:
-    """Read the labels of samples, one below the other, without their times."""
+    """Read a label for each sample, without times."""
     for row, begun in _begun(table, columns):
         yield replace(begun, end=begun.start + 1, label=row[columns.label])
 
 
 def _of_columns(table: Any, columns: LabelColumns) -> Iterator[Interval]:
-    """Read a column for each label, 1 where it is so: a stretch ends at the next 0."""
+    """Read a column of 0 and 1 for each label: a stretch is from a 1 to the next 0."""
     lasting: dict[Any, Interval] = {}
     sought: set[Any] = set()
     for row, begun in _begun(table, columns):
@@ -215,7 +220,7 @@ def _of_columns(table: Any, columns: LabelColumns) -> Iterator[Interval]:
 
 
 def _begun(table: Any, columns: LabelColumns) -> Iterator[tuple[dict[str, str], Interval]]:
-    """Each row with an interval that begins at its time, or else at its number."""
+    """Each row with an interval, without end and label, from its time, or else its number."""
     unit = unit_of(columns.start) if columns.start else "samples"
     numbers: Counter[Any] = Counter()
     counted = Counter(columns.key_of(row) for _, row in rows_of(table))
@@ -229,11 +234,12 @@ def _begun(table: Any, columns: LabelColumns) -> Iterator[tuple[dict[str, str], 
 
 
 def _sign(cell: str) -> str:
+    """START, STOP or STRETCH, as the last word of a cell says; "" if it says neither."""
     return SIGNS.get(cell.lower().split()[-1] if cell else "", "")
 
 
-def _sign_in(table: Any) -> str:
-    """The column whose cells say that things start and stop, or are points."""
+def _sign_column(table: Any) -> str:
+    """The column whose cells all say START, STOP or STRETCH; "" if there is none."""
     for name, cells in table.items():
         signs = {_sign(cell) for cell in cells.unique()}
         if "" not in signs and {START, STOP} <= signs:
@@ -246,34 +252,40 @@ def rows_of(table: Any) -> Iterator[tuple[int, dict[str, str]]]:
     return zip(table.index, table.to_dict("records"), strict=True)
 
 
-def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the column that holds the most names of recordings that are known, if any does."""
-    others = {column for role, column in columns.items() if role != "recording"}
-    n_names = {
-        name: len(file.known & {spelled(text) for text in (*map(str, cells), *map(name_of, cells))})
-        for name, cells in file.table.items()
-        if name not in others
-    }
+def _recording_column(file: LabelFile, by_role: Mapping[str, str]) -> dict[str, str]:
+    """The column with the most names of recordings that are asked for, unless it was chosen."""
+    if "recording" in file.columns:
+        return {}
+    others = {column for role, column in by_role.items() if role != "recording"}
+    n_names: dict[str, int] = {}
+    for name, cells in file.table.items():
+        if name not in others:
+            texts = {spelled(text) for text in (*map(str, cells), *map(name_of, cells))}
+            n_names[name] = len(texts & file.recordings)
     best = max(n_names, key=n_names.__getitem__, default="")
-    is_chosen = "recording" in file.columns
-    return {"recording": best} if n_names.get(best) and not is_chosen else {}
+    return {"recording": best} if n_names.get(best) else {}
 
 
 def _are_numbers_of_rows(file: LabelFile, column: str) -> bool:
-    """Whether a column numbers rows, and names no recording where the file is called as one is."""
+    """Whether a column of recordings numbers rows instead, in a file called like a recording."""
     if column not in file.table or column in file.columns.values():
         return False
     cells = file.table[column]
-    is_of_one = spelled(printable(file.path.stem)) in file.known
-    return is_of_one and cells.is_unique and file.known.isdisjoint(map(spelled, cells))
+    is_of_one = spelled(printable(file.path.stem)) in file.recordings
+    return is_of_one and cells.is_unique and file.recordings.isdisjoint(map(spelled, cells))
 
 
 def after(start: float | str, lasting: float | str, line: int) -> float | str:
-    if isinstance(start, str) and OF_DAY.fullmatch(start) and not isinstance(lasting, str):
-        return _on_clock((clock_in(start) or 0.0) + lasting)
-    if isinstance(start, str) and YEAR_FIRST.match(start) and not isinstance(lasting, str):
-        pandas = require("pandas", "files", "reading times")
-        return str(pandas.Timestamp(start) + pandas.Timedelta(seconds=lasting))
+    """The end of a stretch that lasts so many seconds, written as its start is."""
+    if isinstance(start, str) and not isinstance(lasting, str):
+        is_of_day = OF_DAY.fullmatch(start) is not None
+        since_midnight = clock_in(start) if is_of_day else None
+        if since_midnight is not None:
+            return _on_clock(since_midnight + lasting)
+        if is_of_day or YEAR_FIRST.match(start):
+            pandas = require("pandas", "files", "reading times")
+            end = pandas.Timestamp(start) + pandas.Timedelta(seconds=lasting)
+            return f"{end:%H:%M:%S.%f}" if is_of_day else str(end)
     if isinstance(lasting, str) or isinstance(start, str):
         raise DataError(
             f"line {line}: a duration is for a start in seconds, or for a date with the year first"
@@ -282,5 +294,6 @@ def after(start: float | str, lasting: float | str, line: int) -> float | str:
 
 
 def _on_clock(seconds: float) -> str:
+    """Seconds as a time on a clock of 24 hours."""
     minutes, rest = divmod(seconds % SECONDS_OF_A_DAY, 60)
     return f"{minutes // 60:02.0f}:{minutes % 60:02.0f}:{rest:06.3f}"

@@ -1,8 +1,7 @@
-"""Recordings of sound and moving pictures: a sample for each second, or for each step of another
-length, from any file of FFmpeg's.
+"""Recordings of sound and moving pictures, with a sample for each second, or another step.
 
-What was decoded is described step by step and forgotten, so that memory does not grow with the
-size of pictures or the rate of sound.
+FFmpeg decodes the files. The features of a step replace what was decoded of it, so that memory
+does not grow with the size of pictures or the rate of sound.
 """
 
 from collections.abc import Sequence
@@ -31,7 +30,7 @@ from structsvm.support import (
 
 Pixels = NDArray[np.uint8]
 Samples = NDArray[np.float32]
-PICTURE_SIZE = 64  # pixels on each side of what is described
+PICTURE_SIZE = 64  # pixels on each side of a picture, once it is scaled
 GABOR_SCALES = {"coarse": 0.08, "medium": 0.16, "fine": 0.32}  # cycles per pixel
 ANGLES = (0, 45, 90, 135)
 QUARTERS = ("top_left", "top_right", "bottom_left", "bottom_right")
@@ -43,13 +42,13 @@ PICTURE = (
     *(f"value_{i}" for i in range(COLOUR_LEVELS)),
 )
 """The features of a picture, in their order."""
-FLAT = 1e-3  # the energy of a filter that counts as none; grey levels are from 0 to 1
+FLAT = 1e-3  # smaller energies of filters count as this one; grey levels are from 0 to 1
 LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 SAMPLING_RATE = 16_000  # samples of sound to a second, whatever the rate of the file
 SPECTRUM_WINDOW, SHORTEST_WINDOW = 2048, 512  # 128 ms, and 32 ms where steps are short
 OVERLAP, FEWEST_SPECTRA = 4, 4  # spectra begin a fourth of a window apart, 4 in a step
 MELS, COEFFICIENTS = 40, 13
-FAINT = 1e-5  # the power in a band that counts as silence, about that of the last bit of 16
+FAINT = 1e-5  # less power in a band counts as this; about that of the last of 16 bits
 PITCHES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 SOUND = (
     *(f"mfcc_{i}" for i in range(COEFFICIENTS)),
@@ -63,16 +62,16 @@ MEDIA = (
 )
 """Kinds of files of sound and moving pictures."""
 FEATURES = {"audio": SOUND, "video": PICTURE}
-PICTURES = 4  # of a step that are described, at most
+PICTURES = 4  # pictures of a step that are described, at most
 STEPS_ALLOWED = (0.005, 60.0)  # seconds that a step may last
 LONGEST_FILM = 48 * 3600  # seconds; time stamps beyond are damaged
-LOUDEST = 1e4  # sound is within -1 and 1, but for floating point numbers that overshoot
+LOUDEST = 1e4  # larger samples are refused; sound is within -1 and 1, or little beyond
 GAP = 0.25  # seconds without sound between time stamps that are silence, and no jitter
-EARLY = 1e-9  # of a step, by which a picture on its beginning may come before it by rounding
+EARLY = 1e-9  # part of a step by which its first picture may be early, by rounding
 LAST_PICTURE = 1.0  # seconds that the last picture lasts at most
-UNEVEN = 2  # seconds by which streams may differ in length before a warning says so
+UNEVEN = 2  # seconds by which streams may differ in length without a warning
 EXACT_FORMATS = ("matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "avi", "wav", "flac")
-"""Formats whose files have an exact length."""
+"""Formats whose files state their exact length."""
 
 
 def read_media(
@@ -80,12 +79,11 @@ def read_media(
 ) -> Recording:
     """Read sound or a film as a recording with one sample for each second, or another step.
 
-    Sound is mixed to one channel at 16 kHz; a step of it is described by the means and standard
+    Sound is mixed to one channel at 16 kHz; the features of a step are the means and standard
     deviations of 13 cepstral coefficients (MFCC) and the mean strengths of the 12 pitch classes
-    (chroma), of spectra of 128 ms, or 32 ms where steps are short. Of up to four pictures of a
-    step, scaled to 64 x 64 pixels, the mean is taken of the
-    logarithms of Gabor energies, three scales and four angles in each quarter of the picture, and
-    of the shares of hues, saturations and values.
+    (chroma), over spectra of 128 ms, or 32 ms where steps are short. Those of pictures are means
+    over up to four pictures of a step, scaled to 64 x 64 pixels: the logarithms of Gabor energies,
+    of three scales and four angles in each quarter, and the shares of hues, saturations and values.
 
     Parameters
     ----------
@@ -93,10 +91,10 @@ def read_media(
         A file that FFmpeg decodes: ``.mkv``, ``.mp4``, ``.wav``, ``.mp3`` and the like. Extra
         ``media``.
     stream : {"audio", "video", "both"}, optional
-        What is read of it, the first stream of each kind; by default what there is.
+        The streams that are read, the first of each kind; by default those that there are.
     step : float
-        Seconds of a sample, from 0.005 to 60: a few in what is to be found, 0.02 for sounds of
-        speech.
+        Seconds of a sample, from 0.005 to 60: a fraction of the stretches that are looked for, such
+        as 0.02 for the sounds of speech.
 
     Returns
     -------
@@ -130,7 +128,7 @@ def read_media(
 
 
 def media_of(recording: Recording) -> Path | None:
-    """The sound or film of a recording: itself, or a file of the same stem beside it."""
+    """The sound or film of a recording: its file, or one of the same name beside it; or None."""
     path = Path(recording.source or recording.name)
     beside = [path, *map(path.with_suffix, MEDIA)]
     return next((one for one in beside if one.suffix.lower() in MEDIA and one.is_file()), None)
@@ -143,7 +141,7 @@ def read_streams(
     wanted: Sequence[str] = (),
     step: float | None = None,
 ) -> Recording:
-    """Read a file as :func:`read_media`, or only the streams with the features ``wanted``."""
+    """Read a file as :func:`read_media` does, or only the streams with the features ``wanted``."""
     refuse_unlisted("stream", stream, (None, "audio", "video", "both"))
     step = 1.0 if step is None else step
     fits = is_number(step) and STEPS_ALLOWED[0] <= step <= STEPS_ALLOWED[1]
@@ -168,7 +166,7 @@ def read_streams(
 def _described(
     path: Path, asked: Sequence[str], needed: bool, step: float
 ) -> dict[str, list[Floats]]:
-    """Decode the streams in one pass, to a row for each step."""
+    """Decode streams in one pass to the features of each step, by the kind of the stream."""
     av = require("av", "media", "reading sound and pictures")
     forgiving = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
     by_stream: dict[str, _Sound | _Pictures] = {}
@@ -212,22 +210,23 @@ def _described(
 
 
 def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> dict[str, Any]:
+    """The first stream of each kind that is asked for and there; pictures of covers are none."""
     cover = require("av.stream", "media", "reading sound and pictures").Disposition.attached_pic
-    own = {
-        kind: [s for s in getattr(container.streams, kind) if not s.disposition & cover]
-        for kind in FEATURES
-    }
-    there = {kind: streams[0] for kind, streams in own.items() if streams}
-    missing = [kind for kind in asked if kind not in there]
+    streams: dict[str, Any] = {}
+    for kind in FEATURES:
+        of_kind = [s for s in getattr(container.streams, kind) if not s.disposition & cover]
+        if of_kind:
+            streams[kind] = of_kind[0]
+    missing = [kind for kind in asked if kind not in streams]
     if missing and (needed or len(missing) == len(asked)):
         raise DataError(
-            f"{path}: it has no {missing[0]} stream, only {' and '.join(there) or 'neither'}; "
+            f"{path}: it has no {missing[0]} stream, only {' and '.join(streams) or 'neither'}; "
             + parameter("stream")
             + " reads one alone, and features that were learned from need theirs"
         )
-    if "video" in there:
-        there["video"].thread_type = "AUTO"
-    return {kind: there[kind] for kind in asked if kind in there}
+    if "video" in streams:
+        streams["video"].thread_type = "AUTO"
+    return {kind: streams[kind] for kind in asked if kind in streams}
 
 
 class _Sound:
@@ -246,11 +245,11 @@ class _Sound:
 
     @property
     def _reach(self) -> int:
-        """The samples of the fewest spectra that describe a step."""
+        """The number of samples of the fewest spectra of a step."""
         return self._window + (FEWEST_SPECTRA - 1) * self._window // OVERLAP
 
     def take(self, frame: Any, at: float | None) -> None:
-        """Add a frame that begins ``at`` seconds; None adds what the resampler has left."""
+        """Add a frame that begins at so many seconds; None adds what the resampler has left."""
         if at is not None:
             lacking = at - self._taken / SAMPLING_RATE
             while lacking > GAP:
@@ -260,7 +259,7 @@ class _Sound:
             self._add(piece.to_ndarray()[0])
 
     def end(self) -> None:
-        """Describe what is left; half a step is a step."""
+        """Describe what is left, if that is half a step or more."""
         self.take(None, None)
         n = (self._taken + self._step // 2) // self._step
         if n > len(self.rows) and not self._margin:
@@ -271,7 +270,8 @@ class _Sound:
             del self.rows[n:]
 
     def _add(self, samples: Samples) -> None:
-        if not (np.abs(samples) < LOUDEST).all():  # nor if one is not a number
+        """Describe the steps that these samples complete, and keep the others."""
+        if not (np.abs(samples) < LOUDEST).all():  # or one is NaN
             raise ValueError("sound that is not finite, or far too loud")
         self._taken += samples.size
         left = np.concatenate([self._left, samples])
@@ -283,7 +283,7 @@ class _Sound:
 
 
 class _Pictures:
-    """Mean features of up to :data:`PICTURES` pictures a step; a step without any repeats."""
+    """Mean features of up to :data:`PICTURES` pictures a step; those of the last one without any."""
 
     def __init__(self, av: Any, step: float) -> None:
         self.rows: list[Floats] = []
@@ -295,7 +295,7 @@ class _Pictures:
         """The sum of the features of the pictures of each step, and their number."""
 
     def take(self, frame: Any, at: float | None) -> None:
-        """Add a picture that appears ``at`` seconds."""
+        """Add a picture that appears at so many seconds."""
         if at is not None and at > self._last:
             self._lasting = at - self._last
             self._last = at
@@ -365,7 +365,7 @@ def _chroma_filters(window: int) -> Floats:
 
 
 def describe_picture(pixels: Pixels) -> Floats:
-    """The features :data:`PICTURE` of red, green and blue, (SIZE, SIZE, 3)."""
+    """The features :data:`PICTURE` of a picture in red, green and blue, (SIZE, SIZE, 3)."""
     grey = pixels @ (LUMA / 255)
     filtered = np.abs(ifft2(fft2(grey - grey.mean()) * _filters()))
     half = PICTURE_SIZE // 2
@@ -382,6 +382,7 @@ def describe_picture(pixels: Pixels) -> Floats:
 
 @cache
 def _filters() -> NDArray[np.complex64]:
+    """The Fourier transforms of the Gabor filters, scale by scale, (12, SIZE, SIZE)."""
     filters = require("skimage.filters", "media", "describing pictures")
     made = []
     for frequency in GABOR_SCALES.values():

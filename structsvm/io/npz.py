@@ -52,20 +52,19 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
             + " reads another of them"
         )
     T, P = X.shape
-    called = np.atleast_1d(arrays.get("features", [f"x{j}" for j in range(P)]))
-    features = tuple(map(str, called.ravel().tolist()))
+    names = np.atleast_1d(arrays.get("features", [f"x{j}" for j in range(P)]))
+    features = tuple(map(str, names.ravel().tolist()))
     if len(features) != P:
-        names = counted(len(features), "name")
-        columns = counted(P, "column")
-        raise DataError(f"{names} in 'features', {key} has {columns}")
+        n_names = counted(len(features), "name")
+        raise DataError(f"{n_names} in 'features', {key} has {counted(P, 'column')}")
     refuse_repeated(features)
     y = _labels(arrays, T, options)
     if y is None and options.need_labels:
         raise DataError(f"no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
     time = _times(path, arrays, T)
     origin = Origin(path, np.arange(T), options=options)
-    whole = Recording(name, X.astype(np.float64), y, features, str(path), time=time, origin=origin)
-    return without_gaps(whole.choosing(options.chosen(features)), options)
+    every = Recording(name, X.astype(np.float64), y, features, str(path), time=time, origin=origin)
+    return without_gaps(every.choosing(options.chosen(features)), options)
 
 
 def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[Any] | None:
@@ -75,8 +74,9 @@ def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[
     segments = None
     wrong = ""
     if ends is not None:
-        sizes = np.diff(ends.ravel().astype(np.int64), prepend=0)
-        if ends.dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != T:
+        are_whole = ends.dtype.kind in "iu"
+        sizes = np.diff(ends.ravel().astype(np.int64), prepend=0) if are_whole else np.zeros(0)
+        if (sizes <= 0).any() or sizes.sum() != T:
             raise DataError(
                 f"bkps must increase and end with {T}, the number of rows; got {ends.tolist()}"
             )
@@ -100,14 +100,14 @@ def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[
 
 
 def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | None:
-    """Read times; warn, and return None, if they are none."""
+    """Read times; return None, with a warning, if they cannot be the times of the samples."""
     if "time" not in arrays:
         return None
     try:
-        told = {"name": "time"} | json.loads(str(arrays.get("about_time", "{}")))
-        if told.get("offset") is not None:
-            told["offset"] = np.timedelta64(told["offset"], "us")
-        return time_axis(TimeAxis(values=arrays["time"], **told), n_samples)
+        fields = {"name": "time"} | json.loads(str(arrays.get("about_time", "{}")))
+        if fields.get("offset") is not None:
+            fields["offset"] = np.timedelta64(fields["offset"], "us")
+        return time_axis(TimeAxis(values=arrays["time"], **fields), n_samples)
     except (DataError, TypeError, ValueError) as error:
         why = said_by(error)
         warn(f"{path}: 'time' is not used, because " + why + "; samples are counted instead")
@@ -117,8 +117,8 @@ def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | 
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     """Write an ``.npz`` file that :func:`read_recordings` reads.
 
-    It holds what is measured, labels, names of features and times, with their zone or clock and as
-    they were written; masked values are NaN.
+    It holds the values, labels, names of features and times, with their zone or clock and as they
+    were written; masked values are NaN.
 
     Raises
     ------
@@ -145,8 +145,8 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
                     "or all numbers"
                 )
     if recording.time is not None:
-        told = {name: getattr(recording.time, name) for name in ABOUT_TIME}
+        fields = {name: getattr(recording.time, name) for name in ABOUT_TIME}
         if recording.time.offset is not None:
-            told["offset"] = int(recording.time.offset.astype("m8[us]").astype(np.int64))
-        arrays |= {"time": recording.time.values, "about_time": np.array(json.dumps(told))}
+            fields["offset"] = int(recording.time.offset.astype("m8[us]").astype(np.int64))
+        arrays |= {"time": recording.time.values, "about_time": np.array(json.dumps(fields))}
     write_atomically(path, archive.npz(arrays, compressed=True))

@@ -1,4 +1,4 @@
-"""One recording, labelled or not, with the names of its features; and how files are read."""
+"""A recording, labelled or not, with the names of its features; and options of reading files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ from structsvm.support import (
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where the samples of a recording lie in the table they were read from."""
+    """The rows and lines of the samples of a recording in the table they were read from."""
 
     path: Path
     rows: NDArray[np.int64]  # the row of each sample, (T,), counted from 0 after the header
@@ -38,12 +38,12 @@ class Origin:
 
     @property
     def written(self) -> NDArray[np.int64]:
-        """The rows that are written: those of samples, and those that were left out."""
-        some = np.concatenate([self.rows, self.left_out])
-        return np.sort(some) if self.left_out.size else self.rows
+        """The rows of a table that is written: those of samples, and those that were left out."""
+        rows = np.concatenate([self.rows, self.left_out])
+        return np.sort(rows) if self.left_out.size else self.rows
 
     def place(self, start: int, end: int | None = None) -> str:
-        """Return words for samples ``start, ..., end - 1`` as rows and lines of the table."""
+        """Return samples ``start, ..., end - 1`` in words, as rows and lines of the table."""
         first = int(self.rows[start])
         last = int(self.rows[start if end is None else end - 1])
         rows = f"row {first}"
@@ -87,9 +87,9 @@ class Recording:
     origin: Origin | None = None
     """The rows of the table that it was read from."""
     fine: "Recording | None" = None
-    """What its samples are windows of, if they are: that recording as it was measured."""
+    """The recording as it was measured, if samples are windows of it."""
     window: int = 1
-    """The number of samples of ``fine`` in each of its own; the last one has those that remain."""
+    """The number of samples of ``fine`` in each window; the last window has those that remain."""
     counting: TimeAxis | None = None
     """A column that rises by even steps, as times do, and was left out."""
 
@@ -104,33 +104,34 @@ class Recording:
 
     @property
     def axis(self) -> TimeAxis:
-        """The times, or the numbers of the samples where these are not known."""
+        """The times of the samples, or their numbers if no times are known."""
         return TimeAxis("sample", np.arange(len(self.X))) if self.time is None else self.time
 
     @property
     def edges(self) -> NDArray[np.int64]:
-        """Where samples begin, in those of ``fine`` if they are windows, and the end, (T + 1,)."""
+        """The first samples of windows in ``fine``, or all samples, and the end, (T + 1,)."""
         ends = len(self.X if self.fine is None else self.fine.X)
         return np.append(np.arange(len(self.X)) * self.window, ends)
 
     @property
     def where(self) -> str:
+        """The file, or the name, for messages."""
         return self.name if self.source is None else self.source
 
     def place(self, start: int, end: int | None = None) -> str:
-        """Return words for samples ``start, ..., end - 1``, or for one."""
+        """Return samples ``start, ..., end - 1``, or one of them, in words."""
         rows = Origin(Path(), np.arange(len(self.X))) if self.origin is None else self.origin
         return rows.place(start, end)
 
     def at(self, rows: NDArray[np.int64]) -> "Recording":
         """Return the recording of some samples, in this order."""
         parts: dict[str, Any] = {"X": self.X[rows]}
-        parts |= {
-            k: array[rows] for k in ("y", "chunks") if (array := getattr(self, k)) is not None
-        }
-        parts |= {
-            k: axis.at(rows) for k in ("time", "counting") if (axis := getattr(self, k)) is not None
-        }
+        for name in ("y", "chunks"):
+            array = getattr(self, name)
+            parts[name] = None if array is None else array[rows]
+        for name in ("time", "counting"):
+            axis = getattr(self, name)
+            parts[name] = None if axis is None else axis.at(rows)
         if self.origin is not None:
             nothing = self.origin.left_out[:0]
             parts["origin"] = replace(self.origin, rows=self.origin.rows[rows], left_out=nothing)
@@ -146,15 +147,15 @@ class Recording:
         ------
         DataError
             Naming the features that are missing and those that are too many, or two of one name;
-            ``owner`` is who has the right ones.
+            ``owner`` says in messages what has the wanted ones.
         """
         wanted = tuple(features)
         if wanted == self.features:
             return self
-        here = set(self.features)
-        there = set(wanted)
-        missing = [name for name in wanted if name not in here]
-        extra = [name for name in self.features if name not in there]
+        own_names = set(self.features)
+        wanted_names = set(wanted)
+        missing = [name for name in wanted if name not in own_names]
+        extra = [name for name in self.features if name not in wanted_names]
         twice = repeated_in(self.features) or repeated_in(wanted)
         if twice or missing or extra:
             why = f": lacks {listed(missing)} and has {listed(extra)} besides"
@@ -165,18 +166,20 @@ class Recording:
         return self.choosing(wanted)
 
     def without(self, counting: Sequence[str]) -> "Recording":
-        """Return the recording without columns that count, of which the first is kept in mind."""
+        """Return the recording without some columns, the first of which becomes ``counting``."""
         first = self.X[:, self.features.index(counting[0])]
         left = [name for name in self.features if name not in counting]
         return replace(self.choosing(left), counting=TimeAxis(counting[0], first))
 
     def choosing(self, features: Sequence[str]) -> "Recording":
+        """Return the recording with these columns alone, in this order."""
         places = {name: j for j, name in enumerate(self.features)}
         order = [places[name] for name in features]
         return replace(self, X=np.ascontiguousarray(self.X[:, order]), features=tuple(features))
 
 
 def share_features(recordings: Sequence[Recording]) -> list[Recording]:
+    """Recordings with the columns in the order of the first; refuse other columns."""
     return [one.in_order_of(recordings[0].features, recordings[0].where) for one in recordings]
 
 
@@ -202,9 +205,10 @@ def arrays_and_labels(recordings: Sequence[Recording]) -> tuple[list[Floats], li
     return [one.X for one in recordings], [one.y for one in recordings if one.y is not None]
 
 
-def n_alike(one: str, other: str) -> int:
-    """How many letters two names begin with alike."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+def n_alike(*names: str) -> int:
+    """The number of characters that all names begin with."""
+    alike = takewhile(lambda letters: len({*letters}) == 1, zip(*names, strict=False))
+    return sum(1 for _ in alike)
 
 
 BLANKS_BETWEEN = r"\s+"  # what separates columns that stand below each other; pandas reads it so
@@ -215,7 +219,7 @@ TYPED = {
     "spaces": BLANKS_BETWEEN,
     " ": BLANKS_BETWEEN,
 }
-"""Names of separators."""
+"""Separators by the names that can be typed."""
 SEQUENCES = ("missing_labels", "features", "ignore", "categories", "skip_lines")
 TREATMENTS = (None, "error", "interpolate", "mask", "impute")  # of missing values
 
@@ -250,51 +254,52 @@ class FileOptions:
     blanks: bool = False
     """Whether labels in tables may be blank: they are the number -1 then, beside the others."""
     missing_labels: Sequence[str] = ()
-    """Labels that mean none, besides a blank, such as ("NA",), which is a class else."""
+    """Labels that mean none, besides a blank, such as ("NA",), which is a class otherwise."""
     features: Sequence[str] = ()
-    """Columns that are read alone."""
+    """Columns that are read; all by default."""
     ignore: Sequence[str] = ()
     """Columns that are left out."""
     categories: Sequence[str] = ()
     """Columns of tables, such as "sex", each of which becomes columns of 0 and 1, "sex=female"."""
     missing: str | None = None
-    """Of missing values, "error" says where they are; "interpolate" puts those between them that
-    are before and after them, in time if that is known; "mask" leaves them NaN, for
-    ``ChangePoint(missing="mask")``. For rows in no order, "impute" puts the median of their column.
-    None is "error" for recordings, and leaves such rows out."""
+    """Treatment of missing values: "error" says where they are; "interpolate" interpolates them
+    linearly, in time if that is known; "mask" leaves them NaN, for ``ChangePoint(missing="mask")``.
+    For rows in no order, "impute" puts the median of their column. None is "error" for recordings,
+    and leaves out rows with missing values of tables."""
     medians: Mapping[str, float] = field(default_factory=dict)
     """What "impute" puts into each column; by default the medians of what is read together."""
     separator: str | None = None
-    """"," or ";" or "tab" or "space" between columns of text; detected by default."""
+    """What is between columns of text: ",", ";", "tab", "space", ...; detected by default."""
     decimal: str | None = None
-    """"." or "," in numbers of text; detected by default."""
+    """The decimal mark in numbers of text, "." or ","; detected by default."""
     encoding: str | None = None
     """Encoding of text; detected by default."""
     skip_lines: Sequence[int] = ()
     """Lines of text files and sheets that are left out, counted from 1: a title above the header,
     or units below it. Comments, which begin with ``#``, are left out anyway."""
     stream: str | None = None
-    """"audio", "video" or "both" of files of sound and moving pictures; what there is by
-    default."""
+    """The streams that are read of sound and moving pictures, "audio", "video" or "both"; by
+    default those that there are."""
     step: float | None = None
     """Seconds of a sample of sound and moving pictures, as for :func:`read_media`; 1 by default."""
     window: int | None = None
-    """Of recordings, how many samples are averaged to one: its features are the mean of each
-    column, and its spread. None and 1 leave samples as they are; commands that learn choose one if
-    none is given."""
+    """The number of samples of a recording that are averaged to one, whose features are the mean
+    of each column and its standard deviation. None and 1 leave samples as they are; commands that
+    learn choose a window if none is given."""
     rate: float | None = None
     """Samples per second of recordings whose times are not in their files."""
     array: str = "X"
-    """Of ``.npz`` files, the array (T, P) of the samples, such as "probs" of a model of scores."""
+    """The name of the array (T, P) of samples in ``.npz`` files, such as "probs" of a model of
+    scores."""
     max_bytes: int | None = None
-    """What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
-    read. By default 256 MiB or 100 times the size of the file, whichever is more."""
+    """The most bytes of memory that a file may take, which is checked before it is read. By default
+    256 MiB or 100 times the size of the file, whichever is more."""
     optional: frozenset[str] = frozenset()
-    """Columns of those above that a table may lack."""
+    """Names of the columns above that a table may lack."""
     wanted: Sequence[str] = ()
-    """Features of a model: where all are there, nothing else is read."""
+    """Features of a model: if a file has all of them, nothing else is read."""
     in_order: bool = True
-    """Whether rows follow each other in time, so that values can be put between them."""
+    """Whether rows follow each other in time, so that missing values can be interpolated."""
 
     def __post_init__(self) -> None:
         for name in SEQUENCES:
@@ -342,33 +347,35 @@ class FileOptions:
 
     @property
     def roles(self) -> tuple[str | None, ...]:
-        time: Any = self.time_column  # which have been made one text
+        """The columns of labels, times, chunks and recordings; None for those not named."""
+        time: Any = self.time_column  # several columns have become one text by now
         key: Any = self.recording_column
         return self.label_column, time, self.chunk_column, key
 
     @property
     def joined(self) -> dict[str, tuple[str, ...]]:
-        """The columns that are a time, or the name of a recording, together."""
+        """The several columns of a time, or of the name of a recording, by these joined names."""
         several = [name for name in self.roles[1::2] if name is not None and "," in name]
         return {name: tuple(map(str.strip, name.split(","))) for name in several}
 
-    def chosen(self, there: Sequence[str]) -> tuple[str, ...]:
-        """Choose among the columns without a role; refuse names of columns that are not there."""
-        names_there = set(there)
+    def chosen(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Choose features among columns without a role; refuse options that name other columns."""
+        names = set(columns)
         for option in ("features", "ignore", "categories"):
-            if strangers := [name for name in getattr(self, option) if name not in names_there]:
+            if strangers := [name for name in getattr(self, option) if name not in names]:
                 raise DataError(
                     f"{option} names {listed(strangers)}, which it has no column of; its features "
-                    f"are {listed(list(there))}"
+                    f"are {listed(list(columns))}"
                 )
         wanted = tuple(dict.fromkeys(map(self.column_of, self.wanted)))
-        if wanted and set(wanted) <= names_there:
+        if wanted and set(wanted) <= names:
             return wanted
         ignored = set(self.ignore)
-        return tuple(name for name in dict.fromkeys(self.features or there) if name not in ignored)
+        kept = dict.fromkeys(self.features or columns)
+        return tuple(name for name in kept if name not in ignored)
 
     def column_of(self, feature: str) -> str:
-        """Return the column that a feature is, or is a category of."""
+        """Return the column of a feature, which may be one of its categories."""
         column = feature.partition("=")[0]
         return column if column in self.categories else feature
 

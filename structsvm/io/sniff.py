@@ -1,6 +1,6 @@
-"""Detection of packing, encoding, comments, separator and decimal mark of a text file.
+"""Detection of compression, encoding, comments, separator and decimal mark of a text file.
 
-This is the only place that guesses them; pandas reads the table.
+They are guessed in no other module; pandas reads the table.
 """
 
 import bz2
@@ -28,38 +28,40 @@ EXCEL = (".xlsx",)
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSIONS = (*OPENERS, ".zip")
 SEPARATORS = ("\t", ",", ";", "|", BLANKS_BETWEEN)
-CLOSING = (";", ",", "|")
-QUOTED_LINES = 10  # lines that a mark ends for one in which it stands elsewhere
+CLOSING = (";", ",", "|")  # marks that may end each line
+TIMES_MORE_CLOSED = 10  # for each line in which such a mark stands elsewhere, it ends so many
 CALLED = {"\t": "tabs", BLANKS_BETWEEN: "spaces"}
-ROWS_LOOKED_AT = 50  # of a file, that tell how it is written
-BYTES_OF_HEAD = 2**13  # bytes of a file that tell whether it is a table
-SEVERAL_LINES = 10  # lines that these have to hold
-LINES_OF_WEKA = 10_000  # among which the data of Weka's .arff files begin
+ROWS_LOOKED_AT = 50  # of a file, by which its format is detected
+BYTES_OF_HEAD = 2**13  # bytes of a file by which a table is recognised
+SEVERAL_LINES = 10  # lines that these bytes should hold: more are read if they do not
+LINES_OF_WEKA = 10_000  # the data of Weka's .arff files begin within so many lines
 QUOTES = "'\""
 BYTES_AT_ONCE = 2**20
-OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
+OF_A_MAC = "__MACOSX/"  # a folder that Macs add to archives
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
 BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
-COMMENT = ("#", '"#', "%")  # how lines begin that are none of the table
+COMMENT = ("#", '"#', "%")  # beginnings of lines that are no rows
 BETWEEN_BLANKS = re.compile(r'"[^"]*"|\S+')
 OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
-"""The first line of a text that tells Excel what separates its columns."""
+"""A first line that tells Excel the separator."""
 OF_WEKA = re.compile(r"""@attribute\s+('[^']*'|"[^"]*"|[^\s{]+)""", re.IGNORECASE)
-"""How a line above the data of Weka's .arff begins, which names a column."""
+"""The beginning of a line that names a column, above the data of Weka's .arff."""
 
 
 @dataclass(frozen=True)
 class TextFormat:
+    """The format of a text file with a table."""
+
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
     left_out: tuple[int, ...] = ()
-    """Lines that are no rows: comments, a title above the header, units below it; from 1."""
-    beginning: str = ""  # what the first of them says
-    names: tuple[str, ...] = ()  # names of the columns, if they are not a row of the text as it is
+    """Numbers of lines, from 1, that are no rows: comments, a title above the header, units."""
+    beginning: str = ""  # the text of the first of these lines
+    names: tuple[str, ...] = ()  # names of the columns, if they are no single row of the text
     has_header: bool = True  # whether the first row names columns
 
     def __str__(self) -> str:
@@ -73,6 +75,7 @@ class TextFormat:
 
     @property
     def between(self) -> str:
+        """The separator in words."""
         return CALLED.get(self.separator, repr(self.separator))
 
     def rows(self, text: str) -> Iterator[tuple[int, list[str]]]:
@@ -89,6 +92,7 @@ class TextFormat:
 
 
 def kind_of(path: Path) -> str:
+    """The ending of the name of a file in lower case; of a compressed text, that of the text."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in COMPRESSIONS and suffixes[-2] in TEXT_KINDS:
         return suffixes[-2]
@@ -96,18 +100,18 @@ def kind_of(path: Path) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """Return the name of a file without suffixes of its kind."""
+    """Return the name of a file without its ending, and without that of a compressed file."""
     stem = path.stem
     return Path(stem).stem if path.suffix.lower() in COMPRESSIONS else stem
 
 
 def first_line(path: Path) -> bytes:
-    """The first line of a file, as long as it is read; nothing of one that cannot be."""
+    """The first line of a file; nothing if it cannot be read."""
     return _beginning_of(path).partition(b"\n")[0]
 
 
 def first_rows(path: Path) -> list[Sequence[str]]:
-    """The header of a text, if it has one, and its first rows; none of what is no text."""
+    """The header of a text file, if it has one, and its first rows; none of any other file."""
     head = _beginning_of(path)
     with without_warnings(DataWarning), suppress(DataError):
         if is_text(head):
@@ -118,7 +122,7 @@ def first_rows(path: Path) -> list[Sequence[str]]:
 
 
 def _beginning_of(path: Path) -> bytes:
-    """The first lines of a file, unpacked, none of which is cut."""
+    """The first whole lines of a file, decompressed."""
     try:
         with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
             head = bytes(file.read(BYTES_OF_HEAD))
@@ -126,11 +130,8 @@ def _beginning_of(path: Path) -> bytes:
                 head += file.read(BYTES_AT_ONCE)
     except (OSError, EOFError, lzma.LZMAError):
         return b""
-    return (
-        head[: head.rfind(b"\n") + 1]
-        if len(head) in (BYTES_OF_HEAD, BYTES_OF_HEAD + BYTES_AT_ONCE)
-        else head
-    )
+    is_cut = len(head) in (BYTES_OF_HEAD, BYTES_OF_HEAD + BYTES_AT_ONCE)
+    return head[: head.rfind(b"\n") + 1] if is_cut else head
 
 
 def holds_table(path: Path) -> bool:
@@ -141,7 +142,7 @@ def holds_table(path: Path) -> bool:
 
 
 def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tuple[str, TextFormat]:
-    """Read a text, or that of a sheet, with blank lines for what is no row, and find its format."""
+    """Read a text, or that of a sheet, with lines that are no rows blanked, and find its format."""
     if sheet is None:
         text, encoding = decoded(_content(path, options.max_bytes), options.encoding, path)
     else:
@@ -150,9 +151,9 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
         options = replace(options, separator=",")
     whole = text.split("\n")
     lines, separator, layout = _laid_out(text, options)
-    beside = {*options.skip_lines, *([1] if OF_EXCEL.fullmatch(whole[0]) else [])}
+    untold = {*options.skip_lines, *([1] if OF_EXCEL.fullmatch(whole[0]) else [])}
     left_out = [
-        k for k, line in enumerate(lines, 1) if whole[k - 1] and not line and k not in beside
+        k for k, line in enumerate(lines, 1) if whole[k - 1] and not line and k not in untold
     ]
     for k in layout.below:
         lines[k - 1] = ""
@@ -164,12 +165,12 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
     has_comma, has_point = (any(map(one.fullmatch, cells)) for one in (COMMA_NUMBER, POINT_NUMBER))
     decimal = options.decimal or ("," if has_comma and not has_point else ".")
     beginning = whole[left_out[0] - 1] if left_out else ""
-    named = layout.names, layout.has_header
-    return text, TextFormat(separator, decimal, encoding, tuple(left_out), beginning, *named)
+    header = layout.names, layout.has_header
+    return text, TextFormat(separator, decimal, encoding, tuple(left_out), beginning, *header)
 
 
 def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
-    """The lines of a text, blank where they are no rows and no header, and what was found."""
+    """The lines of a text, those blanked that are no rows; its separator and its layout."""
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
     if OF_EXCEL.fullmatch(lines[0]):
         lines[0] = ""
@@ -188,7 +189,7 @@ def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
 
 
 def _name_as_weka(lines: list[str]) -> None:
-    """Put the names that are declared above the data of an .arff file where the data begin."""
+    """Replace the line above the data of an .arff file by the names that are declared there."""
     head = (line.strip().lower() for line in lines[:LINES_OF_WEKA])
     data = next((k for k, line in enumerate(head) if line == "@data"), 0)
     matches = [OF_WEKA.match(line.strip()) for line in lines[:data]]
@@ -198,7 +199,7 @@ def _name_as_weka(lines: list[str]) -> None:
 
 
 def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
-    """Blank the comments above the header, which the last of them may be."""
+    """Blank the comments above the first row, but for the last one if it is the header."""
     first = next((k for k, one in enumerate(lines) if one and not one.startswith(COMMENT)), 0)
     above = [k for k in range(first) if lines[k]]
     if not above:
@@ -213,12 +214,13 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
 
 
 def _content(path: Path, max_bytes: int | None) -> bytes:
+    """The content of a file, decompressed."""
     suffix = path.suffix.lower()
     size = path.stat().st_size
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
-            there = [info for info in archive.infolist() if not info.is_dir()]
-            members = [info for info in there if not info.filename.startswith(OF_A_MAC)]
+            files = [info for info in archive.infolist() if not info.is_dir()]
+            members = [info for info in files if not info.filename.startswith(OF_A_MAC)]
             if len(members) != 1:
                 names = listed([info.filename for info in members], 3)
                 raise DataError(f"an archive of one table is read, it holds {names}")
@@ -235,17 +237,18 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
 
 
 def _without_closing_marks(lines: list[str]) -> list[str]:
-    """Leave out a mark that ends nearly all lines, but perhaps the header, and separates none."""
+    """Leave out a mark that ends most lines and hardly stands elsewhere."""
     head = [line.rstrip() for line in islice(filter(str.strip, lines), ROWS_LOOKED_AT)]
     for mark in CLOSING:
         closed = sum(line.endswith(mark) and line.count(mark) == 1 for line in head)
         others = sum(mark in line for line in head) - closed
-        if len(head) > 1 and 2 * closed >= len(head) and closed >= QUOTED_LINES * others:
+        if len(head) > 1 and 2 * closed >= len(head) and closed >= TIMES_MORE_CLOSED * others:
             return [line.rstrip().removesuffix(mark) for line in lines]
     return lines
 
 
 def _head(text: str, separator: str) -> list[tuple[int, list[str]]]:
+    """The first rows of a text, each with the number of its last line."""
     try:
         return list(islice(TextFormat(separator).rows(_beginning(text)), ROWS_LOOKED_AT))
     except csv.Error:  # a quoted text that does not end
@@ -253,21 +256,21 @@ def _head(text: str, separator: str) -> list[tuple[int, list[str]]]:
 
 
 def _beginning(text: str) -> str:
-    """The first lines of a text, at least one of them, none of which is cut."""
+    """The first whole lines of a text, at least one."""
     end = text.rfind("\n", 0, BYTES_AT_ONCE)
     return text[: end if end > 0 else text.find("\n")] if len(text) > BYTES_AT_ONCE else text
 
 
 def separator_in(text: str, options: FileOptions) -> str:
-    """The separator named, or that of most columns of numbers, none of which another one parts."""
+    """The separator in the options, or the one that makes most columns, all of single values."""
     if options.separator is not None:
         return options.separator
     lines = _beginning(text).splitlines()[1:ROWS_LOOKED_AT]
     best = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ","
     most = (False, 1, True, 0)
     for separator in SEPARATORS:
-        is_found = most[0] and most[1] > 1 and most[2]
-        if separator == options.decimal or (separator == BLANKS_BETWEEN and is_found):
+        is_clear = most[0] and most[1] > 1 and most[2]
+        if separator == options.decimal or (separator == BLANKS_BETWEEN and is_clear):
             continue
         head = _head(text, separator)
         layout = layout_of(head)
@@ -298,7 +301,7 @@ def _are_together(cell: str, separator: str) -> bool:
 
 
 def refuse_thousands(rows: Iterable[Sequence[str]], written: TextFormat) -> None:
-    """Refuse a column in which only numbers from 1000 on have a mark, before three digits."""
+    """Refuse a column in which a mark stands before three digits of numbers from 1000 on alone."""
     mark = written.decimal
     if mark == "." and written.separator != ";":
         return

@@ -1,4 +1,4 @@
-"""What a file says of a recording, stretches with labels, as labels of samples, and back."""
+"""Labels of samples from stretches of time, and back."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ from structsvm.partial_labels import PartialLabels, known_where
 from structsvm.partitions import Region
 from structsvm.support import Floats, counted, is_number, refuse_unless
 
-FEW_REACHED = 0.5  # of the samples: numbers that reach no further may be times
+FEW_REACHED = 0.5  # numbers that reach less than this part of the samples may be times
 REACH_BEYOND_END = 0.1
 """Part of the duration of a recording by which labels may reach beyond it."""
 
@@ -74,7 +74,7 @@ def labels_of(
 
 
 def place(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArray[Any]:
-    """Return the label of each sample, ``outside`` where there is none."""
+    """Return the label of each sample, ``outside`` of those in no span; refuse overlaps."""
     if overlap := collisions(spans)[1]:
         raise DataError(f"{overlap}: a sample has one label")
     labels = np.full(len(axis), None, dtype=object)
@@ -85,7 +85,7 @@ def place(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArray
 
 
 def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Span]:
-    """Warn of stretches beyond the recording, and of overlaps of the same label; return all."""
+    """Warn of spans beyond the recording, and of overlaps of one label; return all spans."""
     T = len(axis)
     among = next((one.among for _, _, one in spans if one.among), T)
     if abs(among - T) > 1 + REACH_BEYOND_END * T:
@@ -111,7 +111,7 @@ def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Sp
             f"the first is {short[0]}: samples are too few for these labels, or check the unit of "
             "time, which the name of a column tells, as start_ms or start_sample"
         )
-    joined, _ = collisions(spans)
+    within, _ = collisions(spans)
     n = counted(len(spans), "interval")
     if misplaced:
         warn(
@@ -120,37 +120,37 @@ def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Sp
             f"{misplaced[0]}: check that the labels are of this recording, and the unit of time, "
             "which the name of a column tells, as start_ms or start_sample"
         )
-    if joined:
+    if within:
         warn(
-            f"{where}{len(joined)} of {n} begin in another one of the same label and are joined "
-            f"with it, the first is {joined[0]}"
+            f"{where}{len(within)} of {n} begin in another one of the same label and are joined "
+            f"with it, the first is {within[0]}"
         )
     return spans
 
 
 def collisions(spans: Sequence[Span]) -> tuple[list[Interval], str]:
-    """The intervals within others of their label, and words on the first overlap of two labels."""
+    """Intervals that begin within one of their label; the first overlap of two labels, or ""."""
     last: dict[str, tuple[int, Interval]] = {}
-    joined = []
+    within = []
     overlap = ""
     for start, end, one in sorted(spans, key=lambda span: span[:2]):
-        for label, (to, other) in last.items():
-            if start < min(end, to) and label == one.label:
-                joined.append(one)
-            elif start < min(end, to):
+        for label, (last_end, other) in last.items():
+            if start < min(end, last_end) and label == one.label:
+                within.append(one)
+            elif start < min(end, last_end):
                 overlap = overlap or f"{other} overlaps {one}"
         if end > last.get(one.label, (0, one))[0]:
             last[one.label] = (end, one)
-    return joined, overlap
+    return within, overlap
 
 
 def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
     """Remove the labels near changes, and return regions with the number of changes there."""
     regions: list[Region] = []
-    far = axis.span(tolerance)
-    pairs = [None not in pair and pair[0] != pair[1] for pair in pairwise(labels.tolist())]
-    for at in axis.values[np.flatnonzero(pairs) + 1]:
-        first, last = np.searchsorted(axis.values, [at - far, at + far], side="left").tolist()
+    reach = axis.span(tolerance)
+    are_changes = [None not in pair and pair[0] != pair[1] for pair in pairwise(labels.tolist())]
+    for at in axis.values[np.flatnonzero(are_changes) + 1]:
+        first, last = np.searchsorted(axis.values, [at - reach, at + reach], side="left").tolist()
         first = max(first, 1)
         last = min(last, len(labels) - 1)
         region = Region(first, last + 1, 1)
@@ -184,8 +184,6 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     values = label_values(y)
     check_vector(values)
     axis = time_axis(times, values.size)
-    if not values.size:
-        return []
     is_labelled = ~unknown_labels(values)
     labels = values.copy()
     if labels.dtype.kind == "O":  # whose missing values may not be compared
@@ -197,7 +195,7 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
 
 
 def stretches(labels: Mapping[int, str], axis: TimeAxis) -> list[Interval]:
-    """A stretch from each sample that has a label to the next one, and to a step after the last."""
+    """A stretch from each labelled sample to the next one, and to a step after the last sample."""
     step = np.asarray(np.median(np.diff(axis.values)) if len(axis) > 1 else 1)
     end = axis.values[-1:] + step.astype("m8[ns]" if axis.holds_dates else axis.values.dtype)
     after = replace(axis, values=end, written=None)
@@ -214,13 +212,13 @@ def stretches(labels: Mapping[int, str], axis: TimeAxis) -> list[Interval]:
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """What a file says about a recording."""
+    """The rows of a file about a recording."""
 
     recording: Recording
     file: Path
     rows: list[Interval]
     sought: Set[str]  # the labels that those who labelled it looked for
-    axis: TimeAxis  # what the moments of the file are on: the times, or the numbers of the samples
+    axis: TimeAxis  # the times of the recording in the unit of the rows, or numbers of samples
     means: MeaningOfEnds = field(default_factory=MeaningOfEnds)
 
     @classmethod
@@ -233,18 +231,19 @@ class Marks:
 
     @property
     def where(self) -> str:
+        """The file and the recording, for messages."""
         return f"{self.file}: {self.recording.name}"
 
     @cached_property
     def stretches(self) -> list[PlacedRow]:
-        """The rows in the time of the recording, without points, unless these are samples."""
-        lasting = [row for row in self.rows if row.start != row.end or self.means.reach is not None]
+        """The rows on the axis; without points, unless ends are those of last samples."""
+        rows = [row for row in self.rows if row.start != row.end or self.means.reach is not None]
         with about(self.where):
-            return [PlacedRow.of(row, self.axis) for row in lasting]
+            return [PlacedRow.of(row, self.axis) for row in rows]
 
     @cached_property
     def spans(self) -> list[Span]:
-        """The samples of each stretch; none where all rows are points, which are changes."""
+        """The first sample of each stretch, the one after its last, and its row."""
         return self.means.spans(self.stretches, self.axis)
 
 
@@ -256,7 +255,8 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
         scale = LONG_UNITS.get(unit_of(axis.name) or "", 1.0)
         if axis.holds_dates or scale == 1.0 or not units.isdisjoint((None, "samples")):
             return axis
-        return replace(axis, name="seconds", values=axis.values * scale, written=None)
+        seconds: dict[str, Any] = {"values": axis.values * scale, "lasting": axis.lasting * scale}
+        return replace(axis, name="seconds", written=None, **seconds)
     axis = replace(recording, time=None).axis
     ways = "name the column of time (" + parameter("time_column")
     ways += "), or give the sampling rate in Hz (" + parameter("rate") + ")"
@@ -267,9 +267,9 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
     are_whole = not (numbers % 1).any()
     counting = _counting(recording) if units == {None} else None
     if counting and not (are_whole and _are_no_times(numbers, counting.values)):
-        said = "may be samples or times" if are_whole else "are no whole numbers of samples"
+        doubt = "may be samples or times" if are_whole else "are no whole numbers of samples"
         raise DataError(
-            f"its labels {said}, and its column {counting.name!r} rises as times do: name it, "
+            f"its labels {doubt}, and its column {counting.name!r} rises as times do: name it, "
             + parameter("time_column", counting.name)
             + ", or leave it out, "
             + parameter("ignore", counting.name)
@@ -286,24 +286,24 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
 
 
 def _counting(recording: Recording) -> TimeAxis | None:
-    """The column that rises as times do, whether it was left out already or not."""
+    """The column that rises by even steps, as times do, left out already or not; None without."""
     names = columns_that_count([recording]) if recording.counting is None else ()
     return recording.without(names).counting if names else recording.counting
 
 
 def _are_no_times(numbers: Floats, times: Floats) -> bool:
-    """Whether numbers reach beyond the times of samples, or mean the same as those of samples."""
+    """Whether numbers reach beyond these times, or the times number the samples themselves."""
     reach = REACH_BEYOND_END * (times[-1] - times[0])
     are_beyond = numbers.min() < times[0] - reach or numbers.max() > times[-1] + reach
     return bool(are_beyond or (times == np.arange(len(times))).all())
 
 
 def having(marks: Marks, label: str, outside: str | None) -> Recording:
-    """The recording with a label where it is marked, another elsewhere, if it was looked for."""
+    """The recording labelled where a label is marked, and otherwise "no ..." if it was sought."""
     y = None
     if label in marks.sought:
-        there = [span for span in marks.spans if span[2].label == label]
-        placed = place(there, marks.axis, f"no {label}" if outside is None else outside)
+        spans = [span for span in marks.spans if span[2].label == label]
+        placed = place(spans, marks.axis, f"no {label}" if outside is None else outside)
         y = np.array(placed.tolist())
     return replace(marks.recording, y=y)
 
@@ -343,6 +343,7 @@ def labelled(marks: Marks, blanks: bool, outside: str | None, tier: str | None =
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
+    """The number of the segment of each sample, by the moments of the changes."""
     begins = [axis.sample_at(change) for change in changes]
     for change, t in zip(changes, begins, strict=True):
         if not 0 < t < len(axis):

@@ -19,14 +19,14 @@ from structsvm.partial_labels import known_where
 from structsvm.support import Floats, listed, require
 
 ROLE_PARAMETERS = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
-NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name
+NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what pandas calls columns without a name
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 
 
 def with_categories(
     frame: Any, columns: Sequence[str], origin: Origin
 ) -> tuple[Any, tuple[str, ...]]:
-    """Put columns of 0 and 1 in place of categories, those of a model where it is known."""
+    """Put columns of 0 and 1 in place of categories: those of the model, if there is one."""
     options = origin.options
     features = list[str]()
     for column in columns:
@@ -37,15 +37,16 @@ def with_categories(
         names = _stripped(words)
         there = sorted(names.dropna().unique())
         learned = [f for f in options.wanted if f != column and options.column_of(f) == column]
-        own = learned or [f"{column}={name}" for name in there]
-        if new := [name for name in there if f"{column}={name}" not in own]:
+        indicated = learned or [f"{column}={name}" for name in there]
+        if new := [name for name in there if f"{column}={name}" not in indicated]:
             warn(
                 f"{origin.path}: column {column!r} has {listed(new)}, which the model has not "
                 "learned: such a row is of none of the categories it knows"
             )
-        indicators = {one: (f"{column}=" + names == one).mask(names.isna(), np.nan) for one in own}
-        frame = frame.assign(**indicators).astype(dict.fromkeys(own, np.float64))
-        features += own
+        of_rows = f"{column}=" + names
+        indicators = {one: (of_rows == one).mask(names.isna(), np.nan) for one in indicated}
+        frame = frame.assign(**indicators).astype(dict.fromkeys(indicated, np.float64))
+        features += indicated
     return frame, tuple(features)
 
 
@@ -55,7 +56,7 @@ def _whole(value: Any) -> Any:
 
 
 def with_all_categories(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
-    """Give all recordings the categories that any of them has."""
+    """Give all recordings a column for each category that any of them has."""
     of_all = dict.fromkeys(chain.from_iterable(one.features for one in recordings))
     completed = []
     for one in recordings:
@@ -92,8 +93,8 @@ def features_of(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
             raise DataError(f"column {name!r}: a number of hundreds of digits") from error
         values = numbers.to_numpy(np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
-        said = {str(value).strip().lower() for value in column.iloc[wrong]}
-        if wrong.size == len(values) or not said <= MISSING_WORDS:
+        texts = {str(value).strip().lower() for value in column.iloc[wrong]}
+        if wrong.size == len(values) or not texts <= MISSING_WORDS:
             words[name] = wrong
         arrays.append(values)
     if words:
@@ -133,8 +134,8 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Or
 
 
 def _with_clock(frame: Any, names: Sequence[str]) -> str:
-    """The column of times, with that of the time of the day beside dates without one."""
-    (first, *others) = names
+    """The first column, or, if it holds dates and the next one times of day, both of them."""
+    first, *others = names
     days = frame[first].astype(str).str.strip()
     if others and not days.str.contains(":").any():
         clock = frame[others[0]].astype(str).str.strip()
@@ -144,13 +145,14 @@ def _with_clock(frame: Any, names: Sequence[str]) -> str:
 
 
 def _is_of_times(column: Any, origin: Origin) -> bool:
+    """Whether a column can be read as times."""
     with suppress(DataError):
         return isinstance(read_times(str(column.name), column, True, origin.place), TimeAxis)
     return False
 
 
 def _are_categories(column: Any, rows: NDArray[np.int64]) -> bool:
-    """Whether a column holds few words, each of them often, and no number."""
+    """Whether a column holds no number, and words that occur twice or more on average."""
     return bool(rows.size == column.notna().sum() and 2 * column.nunique() <= rows.size)
 
 
@@ -200,7 +202,7 @@ def _stripped(column: Any, missing: Sequence[str] = ()) -> Any:
 
 
 def are_spelled(labels: Iterable[Any], spellings: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which labels are spelled so, whole numbers without decimals."""
+    """Return which labels have one of these spellings; whole numbers have no decimals there."""
     words = {spelling.strip() for spelling in spellings}
     return np.array([str(_whole(label)).strip() in words for label in labels], dtype=np.bool_)
 
@@ -226,6 +228,7 @@ def as_numbers(column: Any, origin: Origin) -> Any:
 
 
 def times_of(column: Any, origin: Origin) -> TimeAxis | None:
+    """Convert a column to times; return None, with a warning, if a cell is none."""
     times = read_times(str(column.name), column, origin.format is not None, origin.place)
     if isinstance(times, TimeAxis):
         return times
@@ -238,9 +241,10 @@ def times_of(column: Any, origin: Origin) -> TimeAxis | None:
 
 
 def between(origin: Origin, words: str) -> str:
-    """Return words about what separates the columns of a text; nothing of other files."""
+    """Return words with the separator of a text file; "" for other files."""
     return words.format(origin.format.between) if is_text_table(origin) else ""
 
 
 def is_text_table(origin: Origin) -> bool:
+    """Whether a table was read from text, and not from a sheet or a frame."""
     return origin.format is not None and kind_of(origin.path) not in EXCEL

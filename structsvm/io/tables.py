@@ -79,6 +79,7 @@ def read_frame(
 
 
 def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
+    """The first sheet of a workbook as CSV."""
     pandas = require("pandas", "files", "reading .xlsx files")
     require("openpyxl", "excel", "reading .xlsx files")
     with zipfile.ZipFile(path) as archive:
@@ -104,7 +105,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     sheet = _sheet(path, as_text, options) if kind_of(path) in EXCEL else None
     text, written = read_text(path, options, sheet)
     names = list(written.names) or [name.strip() for name in next(written.rows(text), (0, []))[1]]
-    if written.separator == BLANKS_BETWEEN:  # which the rows of a text are split at, even in quotes
+    if written.separator == BLANKS_BETWEEN:  # pandas splits at these even in quotes
         names = [name.replace('"', "") for name in names]
     label = options.label_column
     if not (as_text or written.has_header):
@@ -118,7 +119,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     reading |= {"sep": written.separator, "skipinitialspace": True, "index_col": False}
     reading |= {"header": 0 if written.has_header else None, "names": written.names or None}
     with warnings.catch_warnings():
-        # longer rows: without index_col their first values are names and the others shift
+        # pandas would take the first values of rows that are longer than the header for names
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         frame = pandas.read_csv(io.StringIO(text), **reading)
     if len(names) == len(frame.columns):
@@ -132,7 +133,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         written.separator != BLANKS_BETWEEN and (last.isna() | last.isin(["", "="])).any()
     )
     n_lines = len(frame) + written.has_header
-    if may_be_short or len(lines) != n_lines:  # the latter for cells of several lines
+    if may_be_short or len(lines) != n_lines:  # the latter where cells have several lines
         all_rows = list(written.rows(text))
         lines = [line for line, _ in all_rows]
         if may_be_short and not as_text:
@@ -150,12 +151,12 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
 
 
 def _converters(names: Sequence[str], options: FileOptions) -> dict[int, Callable[[str], str]]:
-    """What pandas makes of the cells of columns, by number, that hold words and no numbers."""
-    # pandas looks for missing values after its converters too: a mark in front hides them
+    """Converters for pandas of the columns, by number, whose cells are kept as texts."""
     parts = chain.from_iterable(options.joined.values())
-    ways: dict[Any, Any] = dict.fromkeys((options.roles[-1], *parts), str)
-    ways[options.label_column] = lambda cell: f"={cell.strip()}"
-    return {names.index(name): way for name, way in ways.items() if name in names}
+    by_name: dict[Any, Any] = dict.fromkeys((options.roles[-1], *parts), str)
+    # a mark in front of labels, which pandas would otherwise take for missing, as NA
+    by_name[options.label_column] = lambda cell: f"={cell.strip()}"
+    return {names.index(name): convert for name, convert in by_name.items() if name in names}
 
 
 def _refuse_short_rows(
@@ -186,14 +187,14 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
             frame = _with_one(frame, whole, parts)
             headers = list(frame.columns)
     needed = [options.label_column] if options.need_labels else []
-    needed += [one for one in options.roles[1:] if one not in options.optional]
-    if missing := [one for one in needed if one is not None and one not in headers]:
+    needed += [column for column in options.roles[1:] if column not in options.optional]
+    if missing := [column for column in needed if column is not None and column not in headers]:
         _refuse_without(missing[0], frame, origin)
-    aside = {ROW_NUMBERS, *options.roles}
-    features = options.chosen([one for one in headers if one not in aside])
+    no_features = {ROW_NUMBERS, *options.roles}
+    features = options.chosen([column for column in headers if column not in no_features])
     if not features or not len(frame):
-        there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
-        raise DataError(f"{there_is}: nothing to read")
+        size = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
+        raise DataError(f"{size}: nothing to read")
     frame, features = with_categories(frame, features, origin)
     X = features_of(frame, features, origin)
     label, time, chunk, recording = (
@@ -210,7 +211,7 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
 
 
 def _with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
-    """Put one column of texts in the place of several, blank where one of them is."""
+    """Replace several columns by one of their texts, blank where one of them is."""
     parts = [_stripped(frame[column]) for column in columns]
     texts = [part.astype(str).str.removesuffix(MIDNIGHT) for part in parts]
     whole = texts[0].str.cat(texts[1:], sep=" ")
@@ -219,7 +220,7 @@ def _with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
 
 
 def _with_index(frame: Any, origin: Origin) -> tuple[Any, Origin]:
-    """Put what an index says into columns: whose the rows are, and when, as frames have it."""
+    """Put the levels of an index that name recordings and hold times into columns."""
     options = origin.options
     if frame.index.nlevels > 1 and options.recording_column is None:
         names = [f"level {k}" if n is None else str(n) for k, n in enumerate(frame.index.names)]
@@ -238,7 +239,7 @@ def _with_index(frame: Any, origin: Origin) -> tuple[Any, Origin]:
 
 
 def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
-    """Say which columns there are, and the way out: what follows from them and from the rows."""
+    """Refuse a frame without a column, with the columns it has and the ways out."""
     headers = list(frame.columns)
     ways = ["name another one (" + ROLE_PARAMETERS + ")"]
     if len(headers) == 1 and is_text_table(origin):
@@ -253,6 +254,7 @@ def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
 
 
 def _apart(whole: Recording, column: Any) -> list[Recording]:
+    """The recordings in a table, named by a column."""
     numbers, ids = _stripped(column).factorize()
     # a name may become that of a file
     names = [spelled(re.sub(r"[/\\\x00-\x1f]", "_", str(value).strip())) for value in ids]
@@ -274,6 +276,7 @@ def _apart(whole: Recording, column: Any) -> list[Recording]:
 
 
 def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
+    """Recordings with their rows in the order of time, and a warning if that was another."""
     ordered = []
     moved = []
     back = ""
