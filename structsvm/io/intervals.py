@@ -227,9 +227,9 @@ def _marks_of(
     for file in files:
         below = Path() if file == path else file.parent.relative_to(path)
         own = read_rows(LabelFile(file, chosen, names), ("subject", "annotator"), len(files) == 1)
-        for called, (rows, sought) in own.items():
-            is_of_file = called == printable(file.stem)
-            name = spelled((below / called).as_posix() if is_of_file else called)
+        for own_name, (rows, sought) in own.items():
+            is_of_file = own_name == printable(file.stem)
+            name = spelled((below / own_name).as_posix() if is_of_file else own_name)
             if name in read:
                 raise DataError(f"{file}: a second file about {name}: leave one out")
             read[name] = file, rows, sought
@@ -311,8 +311,8 @@ def _marks_of_folders(
     if not marks:
         raise DataError(f"{path}: no such file, or nothing in one beside a recording that is its")
     if without:
-        names = listed([one.name for one in without], 5)
-        warn(f"{path}: nothing about {names}: left out, because they have no labels")
+        unlabelled = listed([one.name for one in without], 5)
+        warn(f"{path}: nothing about {unlabelled}: left out, because they have no labels")
     return marks
 
 

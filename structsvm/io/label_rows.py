@@ -71,8 +71,11 @@ class Interval:
 def moment(line: int, text: str, unit: str | None = None) -> float | str:
     """Return a time as a number, in seconds if the unit is known, or a date or clock as text."""
     text = text.strip()
-    seconds = clock_in(text) if WRITTEN_CLOCK.fullmatch(text) and unit else None
-    if seconds is not None:
+    where = f"line {line}: " if line else ""
+    if WRITTEN_CLOCK.fullmatch(text) and unit:
+        seconds = clock_in(text)
+        if seconds is None:
+            raise DataError(f"{where}{text!r} has more than 59 seconds in a minute")
         return seconds
     number = text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text
     with suppress(ValueError):
@@ -83,7 +86,7 @@ def moment(line: int, text: str, unit: str | None = None) -> float | str:
         return text
     length = length_in(text)
     if length is None:
-        raise DataError(f"line {line}: {text!r} is neither a number nor a date")
+        raise DataError(f"{where}{text!r} is neither a number nor a date")
     return round(length, 9)
 
 

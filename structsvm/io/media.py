@@ -283,7 +283,7 @@ class _Sound:
 
 
 class _Pictures:
-    """Mean features of up to :data:`PICTURES` pictures a step; those of the last one without any."""
+    """Mean features of up to :data:`PICTURES` pictures a step, or those of the step before."""
 
     def __init__(self, av: Any, step: float) -> None:
         self.rows: list[Floats] = []

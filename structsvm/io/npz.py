@@ -74,8 +74,8 @@ def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[
     segments = None
     wrong = ""
     if ends is not None:
-        are_whole = ends.dtype.kind in "iu"
-        sizes = np.diff(ends.ravel().astype(np.int64), prepend=0) if are_whole else np.zeros(0)
+        whole = ends.ravel().astype(np.int64) if ends.dtype.kind in "iu" else np.zeros(1, np.int64)
+        sizes = np.diff(whole, prepend=0)
         if (sizes <= 0).any() or sizes.sum() != T:
             raise DataError(
                 f"bkps must increase and end with {T}, the number of rows; got {ends.tolist()}"

@@ -152,7 +152,10 @@ class TestBadArchives:
             read_recordings(npz(tmp_path / "one.npz", **arrays))
         assert str(tmp_path / "one.npz") in str(caught.value)
 
-    @pytest.mark.parametrize("bkps", [[2, 4], [4, 2, 6], [0, 6], [2, 2, 6], [2, 8], [-1, 6]])
+    @pytest.mark.parametrize(
+        "bkps",
+        [[2, 4], [4, 2, 6], [0, 6], [2, 2, 6], [2, 8], [-1, 6], ["a", "6"], [float("nan"), 6.0]],
+    )
     def test_breakpoints_unsorted_or_out_of_range(self, tmp_path, bkps):
         np.savez(tmp_path / "one.npz", X=X, bkps=bkps)
         assert f"bkps must increase and end with 6, the number of rows; got {bkps}" in complaint(

@@ -13,6 +13,7 @@ from label_cases import drawn
 from structsvm import DataError
 from structsvm.errors import DataWarning
 from structsvm.io import Interval, Recording, TimeAxis, layers_of, read_intervals, with_labels
+from structsvm.io.cleaning import in_windows
 
 STATES = [(0, 20, "rest"), (20, 35, "walk"), (35, 60, "rest")]
 Y = ["rest"] * 20 + ["walk"] * 15 + ["rest"] * 25
@@ -319,8 +320,7 @@ def test_times_are_seconds_however_they_are_written(tmp_path, form, times):
     assert labels(tmp_path, table("start,end,label", timed(form)), recording=cow(times)) == Y
     lasting = [(form(a), b - a, c) for a, b, c in STATES]
     text = table("start,duration,label", lasting)
-    if "AM" not in text:
-        assert labels(tmp_path, text, recording=cow(times)) == Y
+    assert labels(tmp_path, text, recording=cow(times)) == Y
 
 
 @cases(
@@ -333,6 +333,12 @@ def test_both_may_be_in_units_of_their_own(tmp_path, header, written, measured, 
     rows = [(a * written, b * written, c) for a, b, c in STATES]
     found = labels(tmp_path, table(header, rows), recording=cow(T * measured, column=column))
     assert found == Y
+
+
+def test_windows_may_be_in_another_unit_than_labels(tmp_path):
+    (windows,) = in_windows([cow(1000 * T, column="t_ms")], 5)
+    found = labels(tmp_path, table("start_s,end_s,label", STATES), recording=windows)
+    assert found == Y[::5]
 
 
 # ---- lines without a header, and other forms
@@ -357,6 +363,12 @@ def test_speakers_and_subtitles(tmp_path):
     ]
     text = "\n".join(["WEBVTT\n", *blocks])
     assert labels(tmp_path, text, "cow.vtt", outside="rest") == Y
+
+
+def test_a_minute_of_more_than_59_seconds_is_refused(tmp_path):
+    text = "1\n00:00:75,500 --> 00:01:40,000\nrest\n"
+    with pytest.raises(DataError, match="cow.srt: '00:00:75,500' has more than 59 seconds"):
+        labels(tmp_path, text, "cow.srt")
 
 
 def test_the_header_of_mne_is_a_comment(tmp_path):
