@@ -367,7 +367,7 @@ def test_speakers_and_subtitles(tmp_path):
 
 def test_a_minute_of_more_than_59_seconds_is_refused(tmp_path):
     text = "1\n00:00:75,500 --> 00:01:40,000\nrest\n"
-    with pytest.raises(DataError, match="cow.srt: '00:00:75,500' has more than 59 seconds"):
+    with pytest.raises(DataError, match=r"cow\.srt: '00:00:75,500' has more than 59 seconds"):
         labels(tmp_path, text, "cow.srt")
 
 
