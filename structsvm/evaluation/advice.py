@@ -1,6 +1,4 @@
-"""Which method to use: the one that was chosen, or else that which names most items right, or has
-the least loss.
-"""
+"""Which method to use: the chosen one, else the one that names most items right or loses least."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,21 +14,24 @@ from structsvm.support import Floats, two_digits
 
 @dataclass(frozen=True)
 class Ranking:
-    """What each method loses on held-out instances, and how many items it names right."""
+    """Mean losses of methods on held-out instances, and the shares of items they name right.
+
+    A blind method ignores the instances; its name is in ``BLIND``.
+    """
 
     losses: Mapping[str, float]
-    """The mean loss by name: of "learned", of baselines, and of what is blind to the instances."""
+    """The mean loss of each method by name: "learned", the baselines, and the blind methods."""
     accuracies: Mapping[str, float] = field(default_factory=dict)
-    """The share of the items that are named right, of methods that name them, where names are the
-    question; empty elsewhere, and where none names more than the most frequent name is right."""
+    """The share of items that each naming method names right; empty where names are not scored, and
+    where no method names more items right than the most frequent name alone would."""
     are_named_by_chance: bool = False
-    """Whether names are the question, and none names more than that."""
+    """Whether names are scored, and no method beats the most frequent name."""
     like_blind: frozenset[str] = frozenset()
-    """Methods that lose the same on every instance as something that is blind to them."""
+    """Methods whose loss equals that of a blind method on every instance."""
     cross_validated: bool = False
-    preferred: str = LEARNED  # what is used of methods that are equal
+    preferred: str = LEARNED  # the method to take among equally good ones
     is_chosen: bool = False
-    """Whether the choice fell on it by the same figures: others are better by chance at most."""
+    """Whether model selection took ``preferred`` by these figures: any better ones are chance."""
 
     @classmethod
     def of(
@@ -47,7 +48,7 @@ class Ranking:
         alike = [
             name
             for name, values in tried.items()
-            if values.max() > EQUAL_LOSSES  # what is right everywhere equals the truth
+            if values.max() > EQUAL_LOSSES  # a method without any loss equals the truth
             and any(np.abs(values - other).max() <= EQUAL_LOSSES for other in blind)
         ]
         named = {name: share for name, share in accuracies.items() if share is not None}
@@ -64,7 +65,7 @@ class Ranking:
 
     @property
     def order(self) -> list[str]:
-        """The methods, the first to be used; those that equal something blind come last."""
+        """Methods from the best to the worst; those that equal a blind method come last."""
 
         def place(name: str) -> tuple[bool, bool, float, float, bool]:
             share = self.accuracies.get(name, -1.0)
@@ -77,25 +78,25 @@ class Ranking:
 
     @property
     def best_blind(self) -> str | None:
-        """What loses least of all that is blind to the instances."""
+        """The blind method of least loss; None if there is none."""
         blind = [name for name in self.losses if name in BLIND]
         return min(blind, key=self.losses.__getitem__, default=None)
 
     @property
     def beats_blind(self) -> bool:
-        """Whether some method loses less than everything that is blind to the instances."""
+        """Whether some method has a smaller loss than every blind one."""
         blind = self.best_blind
         return blind is None or self.losses[self._least] < self.losses[blind] - EQUAL_LOSSES
 
     def among(self, available: Collection[str]) -> "Ranking":
-        """The ranking of the learned metric, of these methods, and of what is blind."""
+        """The ranking of the available methods, the learned metric and the blind methods alone."""
         kept = {LEARNED, *BLIND, *available}
         losses = {name: loss for name, loss in self.losses.items() if name in kept}
         named = {name: share for name, share in self.accuracies.items() if name in kept}
         return replace(self, losses=losses, accuracies=named)
 
     def sentence(self, words: Words, measure: str, learned: str) -> str:
-        """Which method to use, and why; the one compared with the others is called ``learned``."""
+        """Sentences on which method to use, and why; ``learned`` is the learned one in words."""
 
         def called(name: str) -> str:
             return learned if name == LEARNED else baseline_in_words(name)
@@ -140,6 +141,6 @@ class Ranking:
 
     @property
     def _least(self) -> str:
-        """What loses least of those that equal nothing blind, if there are any."""
+        """The method of least loss, of those that equal no blind method if there are any."""
         seeing = [name for name in self.order if name not in self.like_blind]
         return min(seeing or self.order, key=self.losses.__getitem__)

@@ -21,15 +21,15 @@ __all__ = ["DEFAULT_SOLVERS", "SolverComparison", "compare_on", "compare_solvers
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 DEFAULT_DESCENTS = ("quasi-newton", "cccp")  # solvers of objectives that are not convex
 STOPPING = Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
-"""When solvers that are given by name stop, if nobody says."""
+"""The default rule that stops solvers which are given by name."""
 FORMS = (
     "give names such as 'cutting-plane', instances such as CuttingPlane(), or a mapping of names "
     "to solvers"
 )
-TOLD_OF_ENTRIES = ("lower", "upper", "gap", "seconds", "oracle_calls")
-"""What is told of each iteration, and of the end."""
+PROGRESS_FIELDS = ("lower", "upper", "gap", "seconds", "oracle_calls")
+"""Fields that an iteration and a solution both have."""
 COST_FIELDS = ("oracle_seconds", "master_seconds")
-Asked = Sequence[str | Solver] | Mapping[str, str | Solver] | None  # solvers to compare
+Solvers = Sequence[str | Solver] | Mapping[str, str | Solver] | None  # what a user may give
 PRINTED = ("seconds", *COST_FIELDS, "oracle_calls", "iterations", "status")
 
 
@@ -66,9 +66,8 @@ class SolverComparison:
         rows = []
         for name, solution in self.solutions.items():
             for entry in solution.history.entries:
-                values = {
-                    of: getattr(entry, of) for of in ("iteration", *TOLD_OF_ENTRIES, "n_cuts")
-                }
+                fields = ("iteration", *PROGRESS_FIELDS, "n_cuts")
+                values = {field: getattr(entry, field) for field in fields}
                 excess = self.excess(solution, entry.upper)
                 rows.append({"solver": name, **values, "excess": excess})
         return rows
@@ -84,7 +83,7 @@ class SolverComparison:
             row = {
                 "solver": name,
                 "status": solution.status.name.lower().replace("_", " "),
-                **{of: getattr(solution, of) for of in (*TOLD_OF_ENTRIES, *COST_FIELDS)},
+                **{field: getattr(solution, field) for field in (*PROGRESS_FIELDS, *COST_FIELDS)},
                 "excess": self.excess(solution, solution.upper),
                 "iterations": solution.n_iter,
             }
@@ -106,7 +105,7 @@ def compare_solvers(
     problem: PartitionProblem | Problem,
     Xs: Any,
     ys: Any,
-    solvers: Asked = None,
+    solvers: Solvers = None,
     *,
     metric: str = "full",
     lam: float = 0.1,
@@ -167,7 +166,7 @@ def compare_solvers(
 
 
 def compare_on(
-    risk: Risk, solvers: Asked = None, *, stopping: Stopping | None = None, repeats: int = 1
+    risk: Risk, solvers: Solvers = None, *, stopping: Stopping | None = None, repeats: int = 1
 ) -> SolverComparison:
     """Minimise any structured risk with several solvers, one after another, on one thread.
 
@@ -220,16 +219,16 @@ def compare_on(
     return SolverComparison(solutions, refused, spread if repeats > 1 else {})
 
 
-def _named(asked: Any, stopping: Stopping | None) -> dict[str, Solver]:
+def _named(solvers: Any, stopping: Stopping | None) -> dict[str, Solver]:
     """Solvers by their names, all with the stopping rule, if one is given."""
-    if isinstance(asked, str | Solver):
-        asked = [asked]
-    if not isinstance(asked, Mapping | Sequence):
-        raise SettingsError(f"solvers is {shown(asked)}: {FORMS}")
+    if isinstance(solvers, str | Solver):
+        solvers = [solvers]
+    if not isinstance(solvers, Mapping | Sequence):
+        raise SettingsError(f"solvers is {shown(solvers)}: {FORMS}")
     by_name: dict[str, Solver] = {}
-    for one in asked:
+    for one in solvers:
         name = one if isinstance(one, str) else type(one).__name__
-        solver = asked[one] if isinstance(asked, Mapping) else one
+        solver = solvers[one] if isinstance(solvers, Mapping) else one
         if isinstance(solver, str):
             solver = solver_named(solver, stopping or STOPPING)
         elif not isinstance(solver, Solver):

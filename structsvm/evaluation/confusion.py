@@ -126,6 +126,6 @@ def _counts(truth: Names, M: Any, predicted: Names, states: Sequence[Any]) -> Fl
 
 
 def _names_of_pixels(M: Any) -> list[Any]:
-    """What a true partition of pixels calls its parts; nothing for others."""
+    """The names of the labels in a true partition of pixels; empty for other partitions."""
     has_names = isinstance(M, NodeLabels) and M.pixels is not None and M.names is not None
     return M.names.tolist() if has_names else []

@@ -12,17 +12,17 @@ from structsvm.support import Floats, Ints, half_interval, standard_error, two_d
 CONFIDENCE = 0.95
 LEARNED = "learned"
 MIN_UNITS = 5
-"""Recordings, or groups of them, below which no verdict is given: even if learning won on all of
-four, a fair coin does so too once in eight."""
+"""The least number of independent recordings, or groups, for a verdict: with four, learning wins on
+all or loses on all by chance once in eight."""
 FEW_UNITS = 6
-"""Units below which the best of many candidates is seldom the best of others: chosen on five
-recordings of activities, the best of 26 was up to seven standard errors ahead of the default, and
-worse on other people."""
+"""Number of units below which the candidate that is best on them is seldom the best on others: on
+five recordings of activities, the best of 26 candidates was up to seven standard errors ahead of
+the default, and worse on other people."""
 EQUAL_LOSSES = 1e-9  # differences up to which losses are equal but for rounding
 
 
-def once_each(values: Floats, units: Ints, weights: Floats) -> Floats:
-    """The weighted mean of each unit, (G,), from values of recordings, (N,); 0 without weight."""
+def unit_means(values: Floats, units: Ints, weights: Floats) -> Floats:
+    """The weighted mean of the values of each unit, (G,); 0 for a unit without weight."""
     totals = np.bincount(units, weights)
     sums = np.bincount(units, weights * values)
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
@@ -38,12 +38,11 @@ def chosen(
 ) -> int:
     """Index of the candidate to take, given losses on held-out instances, (N, n_candidates).
 
-    Candidates come in the order of preference; a column with NaN is out of the question. Those of
-    one name differ in their strength only, and are compared by their means. The first name is the
-    default, and what answers ``first`` is left for it only if its mean is less. The best of all is
-    taken instead if it is better beyond chance or, where fewer than :data:`MIN_UNITS` units are
-    independent, beyond the chance of the best of so many. ``draws`` are those of
-    :meth:`Contrast.of`.
+    Candidates are in the order of preference; one with a NaN loss cannot be taken. The default is
+    the candidate of least mean loss among those of the first name, which differ only in the
+    strength of their regularizer, and the one called ``first``. The best of all is taken instead if
+    it is better beyond chance: with fewer than :data:`FEW_UNITS` independent units, beyond the
+    chance of the best of so many candidates. ``draws`` are those of :meth:`Contrast.of`.
     """
     usable = np.flatnonzero(~np.isnan(losses).any(axis=0)).tolist()
     means = np.average(losses, axis=0, weights=weights)
@@ -70,7 +69,7 @@ class Contrast:
     n: int
     """Recordings."""
     units: int
-    """Independent ones: groups where recordings are grouped, else recordings."""
+    """Number of independent units: groups where recordings are grouped, else recordings."""
     won: int
     lost: int
     """Recordings on which the learned metric is better, and worse; the others are ties."""
@@ -111,10 +110,10 @@ class Contrast:
         return cls(baseline, mean, se, mean - half, mean + half, n, G, won, lost, freedom, chance)
 
     def one_of(self, n: int) -> "Contrast":
-        """The contrast of the best of ``n`` baselines, the upper end where Bonferroni puts it.
+        """The contrast of the best of ``n`` baselines, its upper end by Bonferroni's correction.
 
-        The best of many beats a metric by chance more often than one that was named before. The
-        lower end stays: a metric that beats all of them beats each.
+        The best of many beats a metric by chance more often than a single one does. The lower end
+        stays: a metric that beats all of them beats each.
         """
         if n < 2 or not np.isfinite(self.high):
             return self

@@ -1,4 +1,4 @@
-"""What a learned metric is worth on held-out instances, and how far it depends on those it has."""
+"""Compare a learner with baselines on held-out instances."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
@@ -210,7 +210,7 @@ def _refuse_settings_of_partitions(*settings: object) -> None:
 def _axes(
     times: Sequence[Any], measured: Sequence[Instance], words: Words
 ) -> list[TimeAxis | None]:
-    """The time of each recording; empty if that of none is known."""
+    """The time axis of each recording; empty if none has times."""
     if all(one is None for one in times):
         return []
     pairs = zip(one_each(times, len(measured), words, "time"), measured, strict=True)
@@ -235,7 +235,7 @@ def _counts(
 def _scorable(
     learner: Learner, instances: Sequence[Instance], labels: Sequence[Any]
 ) -> list[Known]:
-    """What is known of each instance; an error if it cannot be scored."""
+    """The labels of each instance; a DataError if an instance cannot be scored by them."""
     words = learner.problem_.traits.words
     labels_read = read_labels(learner.problem_, instances, labels)
     for i, label in enumerate(labels_read):
@@ -257,32 +257,32 @@ def _refuse_taken(baselines: Mapping[str, Any], taken: Mapping[str, Any]) -> Map
 def _by_samples(
     averaged: Sequence[Recording],
 ) -> tuple[list[Instance], list[Any], list[TimeAxis | None]]:
-    """Instances, labels and times of the samples that windows were made of, which are scored."""
+    """Instances, labels and times of the samples that windows were averaged from."""
     fine = [one.fine or one for one in averaged]
     instances = [Instance(one.X[:, :0]) for one in fine]
     return instances, [one.y for one in fine], [one.time for one in fine]
 
 
 def _by_recording(
-    by_number: Mapping[str, Sequence[Any]], wholes: Sequence[Recording]
+    by_method: Mapping[str, Sequence[Any]], wholes: Sequence[Recording]
 ) -> dict[str, Any]:
-    """Partitions of windows, or names, as those of the samples that were averaged."""
+    """Partitions or names of windows, repeated for the samples that each window averages."""
 
     def spread(each: Any, whole: Recording) -> Any:
         labels = np.repeat(getattr(each, "labels", each), np.diff(whole.edges))
         return EquivalenceMatrix.from_labels(labels) if hasattr(each, "labels") else labels
 
-    return {name: list(map(spread, each, wholes)) for name, each in by_number.items()}
+    return {name: list(map(spread, each, wholes)) for name, each in by_method.items()}
 
 
-def fitted_learner(learner: Any, asked: str) -> Learner:
-    """The learner, or the best one of a search; refused if it is none."""
+def fitted_learner(learner: Any, function: str) -> Learner:
+    """The learner, or the best one of a search; a SettingsError names the function otherwise."""
     learner = getattr(learner, "best_estimator_", learner)
     if not hasattr(learner, "_learn"):
         raise SettingsError(
-            f"{asked} takes a learner of partitions, such as MetricLearner or StateSegmenter, or a "
-            f"search, got {type(learner).__name__}: a StructuredSVM has predict, score, evaluate "
-            "and diagnose"
+            f"{function} takes a learner of partitions, such as MetricLearner or StateSegmenter, "
+            f"or a search, got {type(learner).__name__}: a StructuredSVM has predict, score, "
+            "evaluate and diagnose"
         )
     check_is_fitted(learner)
     fitted: Learner = learner

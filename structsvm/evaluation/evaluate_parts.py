@@ -38,37 +38,34 @@ def evaluate_parts(
     learned_from = learner.training_data_
     labels = read_labels(learner.problem_, instances, labels_of_parts)
     data = TrainingSet(learner.problem_, instances, labels, np.ones(1), labels_of_parts)
-    again = instances[0].data in learned_from
-    if again and len(learned_from) > 1:
+    is_learned_from = instances[0].data in learned_from
+    if is_learned_from and len(learned_from) > 1:
         raise DataError(
             f"the model was learned from this table and {len(learned_from) - 1} more: judge it by "
             "tables it has not seen"
         )
     if asked == "auto":
-        asked = (learner.question_ if again else None) or ROWS
+        asked = (learner.question_ if is_learned_from else None) or ROWS
     split = split_instances(asked, data, MOST_PARTS, 0)
     learned_from.warn_of_new_clusters(labels_of_parts, learner.question_)
     parts = split.held_out
     prepared = None
-    if not again and asked == ROWS:
+    if not is_learned_from and asked == ROWS:
         whole = data.with_features([x.X for x in learner.inputs_(instances)])
         prepared = whole.cut(split.pieces).instances
     asked_for = asked_counts("true" if n_clusters is None else n_clusters, parts.truths)
     counts = cluster_counts(asked_for, [part.n_samples for part in parts.instances], split.words)
+    seen = [] if is_learned_from else learned_from.shares_known([x.data for x in parts.instances])
     return Evaluation.of(
         learner.problem_,
         [f"{asked} {i}" for i in range(len(parts))],
         parts.labels,
-        _found_in_parts(learner, split, asked, again, counts, prepared),
+        _found_in_parts(learner, split, asked, is_learned_from, counts, prepared),
         tolerance,
-        shown={"learned_again": again},
+        shown={"learned_again": is_learned_from},
         draws=split.draws,
-        evidence=Evidence(
-            split.words,
-            seen=0 if again else len(learned_from.shares_known([x.data for x in parts.instances])),
-            method=learner.called,
-        ),
-        question=question_in_words(asked, len(parts), again),
+        evidence=Evidence(split.words, seen=len(seen), method=learner.called),
+        question=question_in_words(asked, len(parts), is_learned_from),
     )
 
 
@@ -76,11 +73,11 @@ def _found_in_parts(
     learner: Learner,
     split: Split,
     asked: str,
-    again: bool,
+    learns_again: bool,
     counts: Any,
     prepared: Sequence[Instance] | None,
 ) -> Partitions:
-    """Partitions of the parts, each by what was learned from the rest if ``again``."""
+    """Partitions of the parts, each by the learner, or by one that is fitted to the other parts."""
     parts = split.held_out.instances
     tuned = learner.baselines_
     if asked == CLUSTERS:  # classifiers find no new clusters
@@ -94,7 +91,7 @@ def _found_in_parts(
         which = split.test(k).tolist()
         own = copy(learner)
         own.baselines_ = tuned
-        if again:
+        if learns_again:
             own = split.learned_without(k, alike, baselines=[n for n in tuned if n != "untrained"])
         measured = [parts[i] for i in which]
         inputs = own.inputs_(measured) if prepared is None else [prepared[i] for i in which]

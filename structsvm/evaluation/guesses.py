@@ -1,4 +1,4 @@
-"""What a learner, its baselines and estimators of users find in held-out instances."""
+"""Partitions and names of held-out instances by a learner, its baselines and users' estimators."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from structsvm.support import some_of, stage
 
 Partitions = dict[str, list[EquivalenceMatrix]]
 States = dict[str, list[NDArray[Any]]]
-"""The names of the items of each instance, by each metric or baseline that names states."""
+"""The names of the items of each instance, (T_i,), by method; of methods that name states."""
 
 
 def classifiers_in(baselines: Mapping[str, Learner]) -> list[str]:
@@ -31,7 +31,7 @@ def classifiers_in(baselines: Mapping[str, Learner]) -> list[str]:
 def found_by_all(
     learner: Learner, measured: Sequence[Instance], instances: Sequence[Instance], counts: Counts
 ) -> tuple[Partitions, States]:
-    """Partitions by the learner and its baselines, and the states that some name."""
+    """Partitions by the learner and its baselines, and names by those that name states."""
     problem = learner.problem_
     learned_from = learner.training_data_
     metrics = {name: one for name, one in learner.baselines_.items() if one.sees is not None}
@@ -61,7 +61,7 @@ def found_by_all(
 
 
 def _made_by(stage: Stage) -> object:
-    """What instances are made by, but for the probabilities of states that come with them."""
+    """A key that is equal for stages which prepare the same arrays, probabilities aside."""
     return (id(stage.features), id(stage.standardizer)) if isinstance(stage, Inputs) else id(stage)
 
 
@@ -72,7 +72,7 @@ def found_by_others(
     Xs: Any,
     n_clusters: Counts,
 ) -> tuple[Partitions, States]:
-    """Partitions by estimators of users, and the states that some name."""
+    """Partitions by estimators of users, and names by those that name states."""
     traits = learner.problem_.traits
     words = traits.words.seen_in(instances)
     as_partition = runs_of if traits.contiguous else EquivalenceMatrix.from_labels

@@ -1,4 +1,4 @@
-"""How often changes with a margin are right, on recordings they were not learned from."""
+"""How often changes of a given margin are right, estimated on held-out recordings."""
 
 from math import inf
 from typing import Any
@@ -84,18 +84,18 @@ def margin_rates(
     excess = []
     of_groups = []
     alarms = []
-    for own, instance, known, group in split.held_out_by(learner):
-        if known.truth is None:
+    for own, instance, labels, group in split.held_out_by(learner):
+        if labels.truth is None:
             continue
         asked = data.problem, instance, Constraint(own.model_.n_parts)
         of_changes, of_instance = own.model_.margins(*asked, tolerance)
         unit = own.model_.unit
         margins.append(of_instance / unit)
-        right.append(hits(of_changes.partition, known.truth, tolerance))
-        true = known.truth.boundaries[1:-1]
+        right.append(hits(of_changes.partition, labels.truth, tolerance))
+        true = labels.truth.boundaries[1:-1]
         excess.append(own.model_.losses_with(*asked, true) / unit)
         of_groups.append(group)
-        alarms.append(_false_alarms(own, instance, known.truth, tolerance))
+        alarms.append(_false_alarms(own, instance, labels.truth, tolerance))
     rates = np.concatenate(margins), np.concatenate(right), tolerance, len(data)
     levels = ChangeLevels.of(excess, of_groups)
     return MarginRates.of(*rates, levels, FalseAlarms.of(alarms))
@@ -104,7 +104,7 @@ def margin_rates(
 def _false_alarms(
     own: Learner, instance: Instance, truth: EquivalenceMatrix, tolerance: int
 ) -> FalseAlarms | None:
-    """What is told of a recording as it arrives; None without a stream."""
+    """False alarms of a stream over the recording; None if the method cannot stream."""
     if max(own.inputs_.reach) == inf:
         return None
     try:

@@ -30,7 +30,7 @@ SECONDS_OF_UNITS = {
     "years": 31556952.0,
 }
 """Units of time in seconds; a month and a year are those of the calendar, on average."""
-NEARLY_A_UNIT = 0.97  # of a unit, which common years and most months do not reach
+NEARLY_A_UNIT = 0.97  # a step of so much of a unit counts in it: 30 days as a month
 Scores = Mapping[str, float | None]
 """Scores by name, None where one does not apply: the loss, the adjusted Rand index, what verdicts
 go by ("disagreement", 0 is perfect), those of the problem, such as "covering" and "f1", and, where
@@ -38,7 +38,7 @@ states were named, "accuracy" and "macro F1"."""
 
 
 class Score(NamedTuple):
-    """Title, perfect value and meaning of a score, in the words of an instance."""
+    """Title, perfect value and meaning of a score, with fields for words such as ``{part}``."""
 
     title: str
     perfect: int
@@ -75,7 +75,7 @@ SCORES = {
     "accuracy": Score("accuracy", 1, "the share of {item}s with the right name"),
     "macro F1": Score("macro F1", 1, "the mean over all {named}s of the F1 of their {item}s"),
 }
-"""Scores that pages and tables know; one of a plugin's own is called by its name."""
+"""Scores with titles and meanings; tables show another score of a plugin under its own name."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Evaluation:
     guesses: Mapping[str, Sequence[EquivalenceMatrix]] = field(default_factory=dict, compare=False)
     """The partitions that were scored, by name of the metric or baseline."""
     states: Mapping[str, Sequence[Names]] = field(default_factory=dict, compare=False)
-    """The names that were scored, by what gave them."""
+    """The names that were scored, by the metric or baseline that gave them."""
     errors: Mapping[str, Floats] = field(default_factory=dict, compare=False)
     """How far changes are from true ones, over all instances; empty where there are no changes."""
     unit: str = "samples"
@@ -138,12 +138,12 @@ class Evaluation:
         question: str = "",
         **about: Any,
     ) -> "Evaluation":
-        """Score partitions, those of each metric, "learned" and "untrained" among them.
+        """Score the partitions of each method, "learned" and "untrained" among them.
 
-        Each is scored on the items whose ``labels`` are known, which some must be of each instance.
-        ``confusions`` are those of the states of each instance, by what named them; ``evidence``
-        and ``about`` are for :meth:`Verdict.of`, and ``shown`` are fields. Where no instance has
-        two parts, there is nothing to find, and no score but that of names.
+        Partitions are scored on the items with known ``labels``; every instance must have some.
+        ``confusions`` are those of the states of each instance, by method; ``evidence`` and
+        ``about`` are passed to :meth:`Verdict.of`, and ``shown`` are further fields. If no instance
+        has two parts, there is nothing to find, and names alone are scored.
         """
         truths: list[Any] = [one.scored for one in labels]
         flat = all(truth.n_clusters < 2 for truth in truths)
@@ -161,7 +161,7 @@ class Evaluation:
                 off = list(map(time_errors, truths, scored, clocks))
                 errors[metric] = np.concatenate(off)
                 for row, of_one in zip(rows, off, strict=True):
-                    row |= _of_errors(of_one)
+                    row |= _quantiles(of_one)
             if confusions:
                 named = confusions.get(metric, [None] * len(rows))
                 for row, own in zip(rows, named, strict=True):
@@ -208,7 +208,7 @@ class Evaluation:
                 values = [value for row in rows if (value := row[name]) is not None]
                 of[name] = float(np.mean(values)) if values else None
             if metric in self.errors:
-                of |= _of_errors(self.errors[metric])
+                of |= _quantiles(self.errors[metric])
             if self.confusion:
                 of["accuracy"] = None if own is None else own.accuracy
                 of["macro F1"] = None if own is None else own.macro_f1
@@ -282,7 +282,7 @@ def _clocks(times: Sequence[TimeAxis | None], labels: Sequence[Known]) -> tuple[
     return unit, [clock[one.rows] for clock, one in zip(clocks, labels, strict=True)]
 
 
-def _of_errors(errors: Floats) -> dict[str, float | None]:
+def _quantiles(errors: Floats) -> dict[str, float | None]:
     """The median and the ninth decile; None where no change was matched."""
     deciles = np.quantile(errors, (0.5, 0.9)).tolist() if errors.size else (None, None)
     return {"time_error": deciles[0], "time_error_90": deciles[1]}

@@ -1,4 +1,4 @@
-"""What verdicts say: one sentence for each code, shared by Python, command line and report."""
+"""The sentences of verdicts, by code: shared by Python, command line and report."""
 
 from structsvm.learner.methods import ACRONYMS
 
@@ -31,7 +31,7 @@ IN_SENTENCES = {
     "nearest-centroid": "a classifier of rows (nearest centre)",
     "forest-classifier": "a classifier of rows (random forest)",
 }
-"""How sentences call what has another name."""
+"""Names of methods as sentences have them, by the names that users type."""
 
 ANSWERS = {
     "nothing-held-out": "No verdict: nothing was held out, and what counts is the gain on new "
@@ -57,7 +57,7 @@ ANSWERS = {
     "chance does in {c.chance:.1%} of cases; on average, the difference may be chance.",
     "chance": "There is no evidence that learning pays: the difference may be chance.",
 }
-"""What a verdict of each code says first."""
+"""The first sentence of a verdict, by its code."""
 
 NOTES = {
     "few": "The figures describe {these} only.",
@@ -89,7 +89,7 @@ NOTES = {
     "predict": "Partition new data with",
     "learn": "Learn it with",
 }
-"""What follows the figures, and what comes before a command."""
+"""Sentences that follow the figures of a verdict, or come before a command."""
 
 
 def baseline_in_words(baseline: str) -> str:

@@ -17,10 +17,11 @@ from structsvm.support import Ints
 
 ROWS_OF_A_CLUSTER = 2  # in each group of rows, on average
 FEWEST_CLUSTERS = 4  # two to learn from and two to find
-ATTEMPTS = 100  # to draw folds of clusters that were not drawn before
+ATTEMPTS = 100  # draws of folds, of which those that repeat an earlier one are dropped
 
 
 def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
+    """Sentences on which gain ``n`` held-out groups of rows or clusters measure."""
     groups = f"each of {n} groups of {asked}"
     if asked == CLUSTERS:
         return (
@@ -36,15 +37,16 @@ def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
 
 
 def fewest_rows(y: Any) -> int:
+    """The least number of rows of a table with these labels that can be split."""
     return 2 * ROWS_OF_A_CLUSTER * np.unique(np.asarray(y)).size
 
 
 def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
-    """Hold groups of rows out, which have rows of every cluster; like rows are in one group."""
+    """Hold groups of rows out, each with rows of every cluster; equal rows are in one group."""
     truths = data.truths
     words = data.problem.traits.words
     each = [M.n_samples // (ROWS_OF_A_CLUSTER * M.n_clusters) for M in truths]
-    # As many groups as there are rows for, though several are held out at once.
+    # A fold may hold out several groups.
     n = min(max(int(n_folds), MOST_PARTS), *each)
     first = int(np.argmin(each))
     same = near_rows(np.vstack(data.arrays))
@@ -129,21 +131,21 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
 
 def _parts(
     data: TrainingSet,
-    out: Sequence[Sequence[tuple[int, Ints]]],
+    held_out_rows: Sequence[Sequence[tuple[int, Ints]]],
     asked: str,
     draws: int = 1,
     shares: NDArray[np.bool_] | None = None,
 ) -> Split:
-    """The split of tables by the rows that each fold holds out."""
+    """The split of tables, given the tables and rows that each fold holds out."""
     labels = [np.asarray(M.labels) for M in data.truths]
     fewest = 2 if asked == CLUSTERS else 1
     pieces: list[tuple[int, Ints]] = []
     held_out: list[int] = []
     training = []
-    for k, parts in enumerate(out):
+    for k, parts in enumerate(held_out_rows):
         away = {i: np.concatenate([rows for j, rows in parts if j == i]) for i, _ in parts}
-        rest = [(i, np.setdiff1d(np.arange(labels[i].size), rows)) for i, rows in away.items()]
-        training.append(data.cut([(i, left) for i, left in rest if left.size]))
+        kept = [(i, np.setdiff1d(np.arange(labels[i].size), rows)) for i, rows in away.items()]
+        training.append(data.cut([(i, rows) for i, rows in kept if rows.size]))
         judged = [(i, rows) for i, rows in parts if np.unique(labels[i][rows]).size >= fewest]
         pieces += judged
         held_out += [k] * len(judged)

@@ -1,9 +1,9 @@
-"""Instances held out in folds, as wholes, and with them a state that is hidden from the others."""
+"""Whole instances held out in folds, and folds whose training set lacks the labels of a state."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ SPLIT_TABLE = (
     + parameter("split", "clusters")
     + " whole clusters"
 )
-MOST_PARTS = 10  # groups of rows, or of clusters, or folds without a state, over all draws
+MOST_PARTS = 10  # held-out groups of rows or clusters, or folds that hide a state, over all draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,22 +45,22 @@ class Split:
     """Held-out instances in folds, and the training set of each fold."""
 
     held_out: TrainingSet  # M instances: those that were given, or parts of them
-    fold: Ints  # the fold of each, 0, 1, ..., (M,)
+    fold: Ints  # the fold that holds each instance out, 0, 1, ..., (M,)
     units: Ints
-    """The group of each, or its own number where there are no groups, (M,); copies are of one."""
-    training: Sequence[TrainingSet]  # what is learned from while a fold is held out, for each fold
-    words: Words  # what the instances that are held out are called
+    """The group of each instance, or its own number without groups, (M,); copies share one."""
+    training: Sequence[TrainingSet]  # for each fold, what is learned from while it is held out
+    words: Words  # nouns for the held-out instances
     numbers: Ints | None = None
-    """A number for each of them, the same for copies, (M,); None if there are none."""
+    """A number for each instance, the same for copies, (M,); None for parts of instances."""
     draws: int = 1  # how often everything is held out, each time in other folds
     shares: NDArray[np.bool_] | None = None
     """Whether two folds hold out some of the same, (n_folds, n_folds); None if none do."""
     question: str = ""
-    """A sentence that says what is answered by holding these out, and what is not."""
+    """A sentence on which question this split answers, and which it does not."""
     pieces: Sequence[tuple[int, Ints]] = ()
-    """The instance and the rows that each held-out part consists of; empty for whole ones."""
+    """The instance and the rows of each held-out part; empty where wholes are held out."""
     whole: tuple[TrainingSet, Sequence[Ints]] | None = None
-    """All instances, and which of them each fold holds out, if all can be learned from at once."""
+    """All instances, and the numbers of those in each fold; None if they do not fit in memory."""
 
     def __len__(self) -> int:
         return len(self.training)
@@ -76,18 +76,18 @@ class Split:
         return np.flatnonzero(~self.shares[k][self.fold])
 
     def draws_among(self, which: Ints) -> float:
-        """How often these instances are held out in all, where each draw holds out other folds."""
+        """The number of folds of these instances, divided by the most that one draw has of them."""
         if self.draws == 1:
             return 1.0
         folds = np.unique(self.fold[which])
-        n_folds = len(self) // self.draws  # in each draw, one after another
+        n_folds = len(self) // self.draws  # folds are numbered draw by draw
         return folds.size / int(np.bincount(folds // n_folds).max())
 
     def test_set(self, k: int) -> TrainingSet:
         return self.held_out.at(self.test(k))
 
     def learned_without(self, k: int, learner: Any, **params: Any) -> Any:
-        """The learner, which is cloned, of what fold ``k`` does not hold out."""
+        """A clone of the learner, fitted to the training set of fold ``k``."""
         own = clone(learner)
         try:
             with without_warnings(DataWarning, ConvergenceWarning), among():
@@ -98,7 +98,7 @@ class Split:
         return own
 
     def held_out_by(self, learner: Any) -> Iterator[tuple[Any, Instance, Known, int]]:
-        """What is learned without each fold, and what it holds out: instances, labels, units."""
+        """For each held-out instance: the learner of its fold, the instance, labels and unit."""
         for k in stage("folds", range(len(self))):
             own = self.learned_without(k, learner)
             test = self.test_set(k)
@@ -107,17 +107,17 @@ class Split:
                 yield own, *row
 
     def loss_of(self, learner: Any) -> float:
-        """The mean loss of what is learned without each fold on what this holds out."""
+        """The mean loss on held-out instances, each partitioned by the learner of its fold."""
         problem = self.held_out.problem
         losses = []
-        for own, instance, known, _ in self.held_out_by(learner):
+        for own, instance, labels, _ in self.held_out_by(learner):
             guess = own.model_.partition(problem, instance, UNCONSTRAINED).partition
-            losses.append(disagreement(problem, known.scored, known.of_scored(guess)))
+            losses.append(disagreement(problem, labels.scored, labels.of_scored(guess)))
         return float(np.mean(losses))
 
 
 def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole instances out, groups and copies together, but none that cannot be scored."""
+    """Hold out whole instances that can be scored; groups and copies stay together."""
     N = len(data)
     words = data.problem.traits.words
     groups = data.groups
@@ -135,7 +135,7 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         )
     apart = joined(units, numbers)
     fold = np.full(N, -1)
-    judged = full if is_whole(cv) else np.ones(N, dtype=bool)  # a splitter counts all instances
+    judged = full if is_whole(cv) else np.ones(N, dtype=bool)  # a splitter splits all instances
     fold[judged] = _held_out(cv, units[judged], apart[judged], groups, random_state, words)
     fold[~full] = -1
     fold[full] = np.unique(fold[full], return_inverse=True)[1]
@@ -180,13 +180,13 @@ def _held_out(
         splitter = kind(n_splits, shuffle=True, random_state=random_state)
     held_out = np.zeros(N, dtype=np.int64)
     times = np.zeros(N, dtype=np.int64)
-    # A splitter that ignores the groups is found out by who calls this.
+    # The caller refuses a splitter that divides groups.
     with without_warnings(Warning, beginning="The groups parameter is ignored"):
         splits = check_cv(splitter).split(np.zeros((N, 1)), groups=together)
         for k, (train, test) in enumerate(splits):
             held_out[test] = k
             times[test] += 1
-            times[np.setdiff1d(np.arange(N), [*train, *test])] += 2  # neither
+            times[np.setdiff1d(np.arange(N), [*train, *test])] += 2  # in neither of both
     if (times != 1).any():
         raise SettingsError(
             f"cv must hold every {words.whole} out exactly once, which it does not with "
@@ -200,7 +200,7 @@ FEWEST_STATES = 3  # two to learn from and one to hide
 
 
 def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole recordings out that have a state which is hidden from what is learned from."""
+    """Hold out whole recordings with a state whose labels the training set does not show."""
     labels = data.item_labels
     words = data.problem.traits.words
     if not data.problem.traits.contiguous or not are_names(data.instances, labels):
@@ -221,38 +221,42 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         )
     wholes = split_wholes(data, cv, random_state)
     order = np.random.default_rng(random_state).permutation(states).tolist()
-    hidden_states = list(_hidden_in_turn(data, wholes, names, order))
-    hidden = sorted({state for _, state, _, _ in hidden_states})
-    if len({k for k, _, _, _ in hidden_states}) < 2 or len(hidden) < 2:
+    folds = list(_folds_hiding_a_state(data, wholes, names, order))
+    of_wholes = np.array([fold.of_wholes for fold in folds])
+    hidden = np.array([fold.state for fold in folds])
+    if np.unique(of_wholes).size < 2 or np.unique(hidden).size < 2:
         raise DataError(
             f"no two {words.named}s can be hidden in turn: without one, some labelled "
             f"{words.whole} must still change, and another must have it; label more {words.whole}s"
         )
-    which = np.concatenate([test for _, _, test, _ in hidden_states])
-    shares = np.array(
-        [[a[0] == b[0] or a[1] == b[1] for b in hidden_states] for a in hidden_states]
-    )
-    fold = np.repeat(np.arange(len(hidden_states)), [test.size for _, _, test, _ in hidden_states])
+    which = np.concatenate([fold.test for fold in folds])
     question = (
         f"This is the gain on {words.whole}s with a {words.named} that the metric was not learned "
         f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
-        f"the others ({', '.join(hidden)} in turn)."
+        f"the others ({', '.join(np.unique(hidden).tolist())} in turn)."
     )
     return Split(
         data.at(which),
-        fold,
+        np.repeat(np.arange(len(folds)), [fold.test.size for fold in folds]),
         np.unique(wholes.units[which], return_inverse=True)[1],
-        [rest for _, _, _, rest in hidden_states],
+        [fold.training for fold in folds],
         words,
-        shares=shares,
+        shares=(of_wholes[:, None] == of_wholes) | (hidden[:, None] == hidden),
         question=question,
     )
 
 
-def _hidden_in_turn(
+class _FoldHidingAState(NamedTuple):
+    of_wholes: int  # the fold of whole recordings that it is a part of
+    state: str
+    test: Ints  # the held-out recordings that have the state
+    training: TrainingSet  # the other recordings, in which the state has no labels
+
+
+def _folds_hiding_a_state(
     data: TrainingSet, wholes: Split, names: Sequence[NDArray[Any]], states: Sequence[str]
-) -> Iterator[tuple[int, str, Ints, TrainingSet]]:
-    """The fold, its hidden state, the held-out recordings that have it, and what teaches then."""
+) -> Iterator[_FoldHidingAState]:
+    """A few folds for each fold of wholes, each with another state hidden in its training set."""
     C = len(states)
     F = len(wholes)
     for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
@@ -260,7 +264,7 @@ def _hidden_in_turn(
         test = np.array([i for i in wholes.test(k) if state in names[i]], dtype=np.int64)
         rest = _without(data, wholes.train(k), names, state)
         if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
-            yield k, state, test, rest
+            yield _FoldHidingAState(k, state, test, rest)
 
 
 def _without(
@@ -268,14 +272,14 @@ def _without(
 ) -> TrainingSet:
     """The training set of some recordings in which a state has no labels."""
     which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
-    rest = data.at(which)
-    rest_labels = [*rest.given]
-    labels = [*rest.labels]
+    training = data.at(which)
+    given = [*training.given]
+    labels = [*training.labels]
     for k, i in enumerate(which.tolist()):
         hidden = names[i] == state
         if hidden.any():
-            rest_labels[k] = y = label_values(data.given[i]).astype(object)
+            given[k] = y = label_values(data.given[i]).astype(object)
             y[hidden] = None
             constraint = PartialLabels(y).constraint(y.size, contiguous=True)
             labels[k] = Known(y.size, constraint, None, contiguous=True)
-    return replace(rest, given=rest_labels, labels=labels)
+    return replace(training, given=given, labels=labels)

@@ -1,4 +1,4 @@
-"""What is held out of labelled instances: whole ones, groups of rows, some clusters, or states."""
+"""The four ways to hold data out: whole instances, groups of rows, clusters, or hidden states."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ def split_instances(
     divides = asked in (ROWS, CLUSTERS)
     words = data.problem.traits.words
     if cv is None:
-        # A metric that tells two clusters apart may not tell a dozen apart, and one that is learned
-        # from half of the clusters is not like one that is learned from all.
+        # Three folds: the held-out third has more than a few clusters to find, and a metric learned
+        # from two thirds of them is nearly one learned from all.
         cv = 3 if asked == CLUSTERS else 5
     if isinstance(cv, bool) or (is_whole(cv) and cv < 2) or (divides and not is_whole(cv)):
         other = "" if divides else ", or a splitter"

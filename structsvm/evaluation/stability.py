@@ -13,7 +13,7 @@ from structsvm.learner import MetricLearner
 from structsvm.learner.preparing import read_training
 from structsvm.support import Floats, stage
 
-MOST_DRAWS = 10  # draws for each resample, where some teach nothing, until it is given up
+MOST_DRAWS = 10  # draws of one resample that may fail in turn, because their labels have no change
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def weight_stability(
                 try:
                     own = clone(learner).fit(replace(data, weights=data.weights * counts))
                 except (DataError, LearningError):
-                    continue  # nothing changes in what was drawn
+                    continue  # the labels that were drawn have no change
                 shares.append(_shares(own))
                 break
             else:

@@ -1,4 +1,4 @@
-"""What the weight of a structured problem is worth on held-out instances: its losses, paired."""
+"""Compare the weight of a structured SVM with others by their losses on held-out instances."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,24 +21,24 @@ from structsvm.support import Floats, ShortTable, finite
 class StructuredEvaluation:
     """Losses of a :class:`~structsvm.StructuredSVM` and of what it is compared with; ``print`` it.
 
-    What ``evaluate(svm, X, y)`` returns. Differences are paired over the instances, or over groups.
+    Returned by ``evaluate(svm, X, y)``. Differences are paired over the instances, or over groups.
     """
 
     losses: Mapping[str, Floats]
-    """The loss of each instance, (N,), by what predicted it: "learned"; "null", the weight 0;
-    "start", the weight of :meth:`Problem.start`; and the baselines that were given."""
+    """The loss of each instance, (N,), by predictor: "learned"; "null", the weight 0; "start", the
+    weight of :meth:`Problem.start`; and the baselines that were given."""
     contrasts: Mapping[str, Contrast]
-    """The loss of each of the others less that of the learned weight, paired, the best first."""
+    """The loss of each other predictor minus that of the learned weight, the best one first."""
     names: Sequence[Any]
-    """Of the instances; their numbers, unless they were given."""
+    """Names of the instances, by default their numbers."""
     solution: Solution
-    """Of the learned weight, with its certificate."""
+    """The solution that the learned weight is from, with its certificate."""
     guesses: Mapping[str, Sequence[Any]] = field(default_factory=dict, compare=False)
     """The labellings that were scored."""
 
     @property
     def scores(self) -> dict[str, float]:
-        """Mean losses, by what predicted."""
+        """Mean losses by predictor."""
         return {name: float(values.mean()) for name, values in self.losses.items()}
 
     def summary(self) -> str:

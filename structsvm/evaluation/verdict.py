@@ -1,4 +1,4 @@
-"""Whether learning pays, by paired differences of losses, and what that says in words."""
+"""Whether learning pays: a decision by paired differences of losses, and its sentences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -8,7 +8,7 @@ import numpy as np
 
 from structsvm.data import RECORDINGS, Words, joined
 from structsvm.evaluation.advice import Ranking
-from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, MIN_UNITS, Contrast, once_each
+from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, MIN_UNITS, Contrast, unit_means
 from structsvm.evaluation.sentences import ANSWERS, NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
 from structsvm.support import Floats, Ints, counted, finite, two_digits
@@ -16,28 +16,28 @@ from structsvm.support import Floats, Ints, counted, finite, two_digits
 __all__ = ["Evidence", "Remarks", "Verdict"]
 UNSUPPORTED = ("nothing-held-out", "learned-from", "nothing-to-find", "too-few")
 PAYS = ("pays", "pays-level", "pays-less")
-SIGNIFICANT = 0.05  # chance of a count of wins below which it is no accident
+SIGNIFICANT = 0.05  # p-value of the sign test below which a majority of wins is no accident
 Decision = tuple[str, str | None]  # the code, and the baseline that the answer names
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the figures of a verdict are of."""
+    """How the figures of a verdict were measured, and what its sentences call things."""
 
     words: Words = RECORDINGS
-    """What instances, clusters and items are called."""
+    """Nouns for instances, clusters and items."""
     measure: str = "loss"
-    """What losses are called: "disagreement" where agreement is an index, such as Rand's."""
+    """Noun for the loss: "disagreement" where agreement is an index, such as Rand's."""
     grouped: bool = False
     """Whether the independent units are groups of recordings."""
     copies: int = 0
-    """Recordings that are copies of others; they do not count again."""
+    """Number of recordings that are copies of others, which do not count again."""
     seen: int = 0
-    """Recordings that were learned from, copies included: they are not held out."""
+    """Number of recordings that were learned from, copies included: they are not held out."""
     cross_validated: bool = False
     """Whether each instance was held out once, and learned from in the other folds."""
     method: str = "the learned metric"
-    """What the method is called that is judged."""
+    """What sentences call the judged method."""
 
 
 @dataclass(frozen=True)
@@ -45,37 +45,37 @@ class Remarks:
     """Sentences that go with the figures of a verdict."""
 
     limit: str = ""
-    """What no partition of the items can do, such as to follow masks by superpixels that are too
-    large for them; "" for nothing."""
+    """What no partition of the items can reach, such as masks that are finer than superpixels; ""
+    for no limit."""
     question: str = ""
-    """What is answered, and what is not; "" where that goes without saying."""
+    """Which question the figures answer, and which they do not; "" if that is plain."""
     notes: tuple[str, ...] = ()
-    """What follows the figures."""
+    """Sentences that follow the figures."""
     way: str | None = ""
-    """The command that learns a method, but for its name at the end; "" in Python, None if it is
-    told elsewhere."""
+    """The start of a command that learns a method, to be followed by its name; "" in Python, None
+    if another place shows it."""
     more: str = ""
-    """What would tell more, where that is not to label more."""
+    """How to find out more; "" for the advice to label more."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the learned metric beats what needs no structured learning; ``print`` it.
+    """Whether the learned metric beats methods without structured learning; ``print`` it.
 
     Every instance was partitioned by a metric learned without it; where the kind of metric and
     ``lam`` were chosen, they were chosen without it too.
     """
 
     code: str
-    """What the figures say, a key of ``structsvm.evaluation.sentences.ANSWERS``: "pays", "harms",
-    "chance", "blind", "too-few", ..."""
+    """The decision, a key of ``structsvm.evaluation.sentences.ANSWERS``: "pays", "harms", "chance",
+    "blind", "too-few", ..."""
     contrasts: Mapping[str, Contrast]
     """Contrasts by name: with the untrained metric, and with tuned baselines, the best first."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``; NaN if there was nothing to
     find."""
     ranking: Ranking
-    """Which method to use, and by what."""
+    """The methods by loss and names, and which one to use."""
     evidence: Evidence = Evidence()
     remarks: Remarks = Remarks()
     named: str | None = None
@@ -100,11 +100,10 @@ class Verdict:
     ) -> "Verdict":
         """Judge by the losses of each method on the same instances, (N,), "learned" among them.
 
-        Losses are NaN where there is nothing to find. ``units`` are the groups of the instances, or
-        the instances themselves; ``numbers`` are the same for copies, which count once, unless
-        groups say themselves what counts how often. ``accuracies`` are the shares of items that are
-        named right, where names are the question. The others are those of :meth:`Contrast.of`, and
-        fields.
+        Losses are NaN where there is nothing to find. ``units`` number the groups of the instances,
+        by default each its own; ``numbers`` are equal for copies, which count once if there are no
+        groups. ``accuracies`` are the shares of items that are named right, where names are scored.
+        The other arguments are those of :meth:`Contrast.of`, and fields.
         """
         evidence = evidence or Evidence()
         every = np.arange(losses[LEARNED].size)
@@ -115,8 +114,8 @@ class Verdict:
         heavy = weights > 0
         copies = int(heavy.sum()) - np.unique(numbers[heavy]).size
         if copies and not evidence.grouped:
-            losses = {name: once_each(values, units, weights) for name, values in losses.items()}
-            weights = once_each(weights, units, weights)
+            losses = {name: unit_means(values, units, weights) for name, values in losses.items()}
+            weights = unit_means(weights, units, weights)
             units = np.arange(weights.size)
         learned = losses[LEARNED]
         contrasts = {
@@ -144,7 +143,7 @@ class Verdict:
 
     @property
     def untrained(self) -> Contrast:
-        """The contrast with the identity at its best price."""
+        """The contrast with the untrained metric at its best price."""
         return self.contrasts["untrained"]
 
     @property
@@ -154,7 +153,7 @@ class Verdict:
 
     @property
     def use(self) -> str | None:
-        """The method to use if that is not the learned metric; None if it is, or nobody knows."""
+        """The method to use in place of the learned metric; None if there is none."""
         first = self.ranking.order[:1] if self._advises else []
         return next((name for name in first if name != LEARNED), None)
 
@@ -165,7 +164,7 @@ class Verdict:
 
     @property
     def pays(self) -> bool:
-        """Whether learning beats the untrained metric and all that is blind beyond chance."""
+        """Whether learning beats the untrained metric and all blind methods beyond chance."""
         return self.code in PAYS
 
     @property
@@ -204,7 +203,7 @@ class Verdict:
 
     @property
     def advice(self) -> str:
-        """Which method to use, and why; "" where nothing tells."""
+        """Which method to use, and why; "" where the figures do not tell."""
         if not self._advises:
             return ""
         words = self.evidence.words
@@ -213,7 +212,7 @@ class Verdict:
         return self.ranking.sentence(words, measure, method)
 
     def _way(self) -> str:
-        """How to use the method that is advised."""
+        """A sentence with the code or command that uses the advised method."""
         if self.use is None or self.best in (None, self.use) or self.remarks.way is None:
             return ""
         way = f"baselines_[{self.use!r}].predict(...)"
@@ -222,7 +221,7 @@ class Verdict:
         return NOTES["way"].format(way=way)
 
     def __str__(self) -> str:
-        """The answer, the figures, what to do, and the question."""
+        """The answer, the figures, the advice, and the question."""
         return " ".join(filter(None, (self.answer, self.found, self.remarks.question)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -251,7 +250,7 @@ class Verdict:
         return replace(self, remarks=replace(self.remarks, **remarks))
 
     def advised_by(self, ranking: Ranking) -> "Verdict":
-        """The verdict with the advice of further figures, such as those of a cross-validation."""
+        """The verdict with another ranking, such as that of a cross-validation."""
         is_found = self.code == "blind" and ranking.beats_blind
         return replace(self, ranking=ranking, code="blind-metric" if is_found else self.code)
 
@@ -261,11 +260,11 @@ class Verdict:
 
     @property
     def _is_untrained(self) -> bool:
-        """Whether nothing was learned that could be compared with the untrained metric."""
+        """Whether the judged method is the untrained metric itself."""
         return self.evidence.method == baseline_in_words("untrained")
 
     def _decision(self) -> Decision:
-        """The first code that applies to the figures, and the baseline that it is about."""
+        """The first code that applies, and the baseline that its sentence names."""
         untrained = self.untrained
         tuned = self.tuned
         evidence = self.evidence
@@ -299,13 +298,13 @@ class Verdict:
         return "pays-less" if level.high < 0 else "pays-level", level.baseline
 
     def _figures(self) -> str:
-        """The loss, and how it compares with those of others."""
+        """A sentence with the loss, and its differences from those of other methods."""
         if np.isnan(self.loss):
             return ""
         level = [c for c in self.tuned if not c.is_beaten]
         best = [c.baseline for c in (*self.tuned[:1], *level[:1])]
         names = dict.fromkeys(filter(None, ["untrained", self.named, *best, self.use]))
-        if self._is_untrained:  # which is not compared with itself
+        if self._is_untrained:
             names.pop("untrained")
         told = [str(self.contrasts[name]) for name in names if name in self.contrasts]
         own = self.ranking.losses.get(LEARNED, self.loss)
@@ -333,7 +332,7 @@ class Verdict:
         return on
 
     def _to_find_out(self) -> list[str]:
-        """Sentences on what the figures describe, and on what would tell more."""
+        """Sentences on how far the figures go, and on how to find out more."""
         n = self.untrained.units
         evidence = self.evidence
         whole = "group" if evidence.grouped else evidence.words.whole
