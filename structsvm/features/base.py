@@ -1,4 +1,4 @@
-"""What a stage of features promises: which recordings come in, and which features go out."""
+"""The base classes of stages, which compute features of recordings, and the checks of both."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from structsvm.support import Contract, Floats, counted, hook, is_whole, refuse_
 
 Recordings = Sequence[Floats]  # arrays (T_i, P)
 Reach = tuple[float, float]
-"""How many samples before a sample, and after it, what is made of it depends on."""
+"""How many samples before a sample, and after it, its features depend on."""
 EVERYTHING: Reach = (inf, inf)
 
 
@@ -62,13 +62,13 @@ class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
     def reach(self) -> Reach:
         """How many samples before a sample, and after it, its features depend on, once fitted.
 
-        Infinite, the default, is the whole recording, as where it is centred by itself.
+        By default infinite, for features that depend on the whole recording, such as its mean.
         """
         return EVERYTHING
 
     @property
     def lookahead(self) -> float:
-        """How many samples after a sample have to be there before its features are known."""
+        """How many samples after a sample must have arrived before its features are known."""
         return self.reach[1]
 
     @hook
@@ -89,8 +89,8 @@ class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
     def fit_transform(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> list[Floats]:
         """Learn from the training recordings and return their features, (T_i, P') each.
 
-        One that learns from labels has not seen the recording, nor its group, whose features it
-        computes.
+        A transformer that learns from labels cross-fits: the features of a recording are computed
+        by what was learned without it and without its group.
         """
         return self.fit(Xs, ys, groups).transform(Xs)
 
@@ -100,7 +100,7 @@ class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
     ) -> "list[RecordingTransformer]":
         """Learn from the training recordings and return a fitted transformer for each of them.
 
-        It makes of the recording what :meth:`fit_transform` makes of it, whenever that is read.
+        It returns the same features of that recording as :meth:`fit_transform`, when it is read.
 
         Raises
         ------
@@ -176,7 +176,7 @@ def check_features(
     words: Words = RECORDINGS,
     gaps: bool = False,
 ) -> list[Floats]:
-    """Features of recordings, if a metric can be learned from them."""
+    """The features that ``maker`` returned, as finite arrays (T_i, P); a DataError otherwise."""
     if len(features) != len(Xs):
         raise DataError(f"{maker} returned features of {len(features)} of {words.wholes(len(Xs))}")
     P = np.shape(features[0])[-1] if np.ndim(features[0]) == 2 else 1

@@ -14,24 +14,24 @@ from structsvm.support import Floats, is_number, is_whole, refuse_unless
 class Components(Stage):
     """The principal components of the standardised features, in their own scale.
 
-    Lags of a signal say nearly the same, and a full metric of ``P`` features has ``P (P + 1) / 2``
+    Lags of a signal are nearly equal, and a full metric of ``P`` features has ``P (P + 1) / 2``
     weights; there are far fewer components. They keep their variances, which say how much each of
     them matters: a learner does not standardise them again by default.
 
     Parameters
     ----------
     n_components : float or int
-        Below 1 the share of the variance that they have together, at least; else their number, at
-        most that of the features.
+        Below 1, the least share of the variance that the components have together; otherwise their
+        number, at most that of the features.
     standardize : {"recording", "training", None}
         How the features are centred and scaled first.
 
     Attributes
     ----------
     components_ : array of shape (n_components, P)
-        Orthonormal, that of the largest variance first.
+        Orthonormal rows, the component of the largest variance first.
     share_ : float
-        The share of the variance that they have.
+        The share of the variance that they have together.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class _Composition(RecordingTransformer):
 
     @property
     def reach(self) -> Reach:
-        """That of the stages together."""
+        """The reach of all stages together."""
         before, after = zip(*(stage.reach for _, stage in self.stages_), strict=True)
         return (sum(before), sum(after)) if self.in_a_row else (max(before), max(after))
 
@@ -109,7 +109,7 @@ class _Composition(RecordingTransformer):
         return stages_of_folds
 
     def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
-        """What each stage returns that is fitted by one of its three methods."""
+        """Fit the stages by a method, ``how``, of each: what it returned, stage by stage."""
         arrays = read_recordings(Xs)
         stages = self._fresh()
         fitted = []
@@ -140,7 +140,7 @@ class _Composition(RecordingTransformer):
         return self.transform_with_states(Xs)[0]
 
     def transform_with_states(self, Xs: Recordings) -> tuple[list[Floats], list[Floats] | None]:
-        """The features that the fitted stages make, and the states of the first that has some."""
+        """The features of the fitted stages, and the probabilities of the first that has some."""
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_)
         states = None
@@ -153,7 +153,7 @@ class _Composition(RecordingTransformer):
         return self._put_together(parts), states
 
     def _named(self) -> Named:
-        """Pairs as given, or named after their class, with a number where several are alike."""
+        """Pairs of name and stage; a name that is not given is that of the class, with a number."""
         kinds = [stage if isinstance(stage, type) else type(stage) for stage in self.stages]
         usual = [kind.__name__.lower() for kind in kinds]
         seen = Counter[str]()
@@ -181,7 +181,7 @@ class _Composition(RecordingTransformer):
 
 
 def stages_of(stage: RecordingTransformer | None) -> Iterator[RecordingTransformer]:
-    """A fitted transformer and, of a union or a chain, its stages."""
+    """A fitted transformer, followed by all stages within it if it is a union or a chain."""
     if stage is None:
         return
     yield stage
@@ -213,7 +213,7 @@ class Union(_Composition):
     in_a_row = False
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of all features, stage by stage; with that of the stage if two are alike."""
+        """The names of all features, stage by stage; those that repeat begin with their stage's."""
         check_is_fitted(self)
         columns = column_names(input_features, self.n_features_in_)
         named = []
@@ -227,8 +227,8 @@ class Union(_Composition):
 class Chain(_Composition):
     """Transformers in a row, each of which takes the features of the one before.
 
-    A stage that learns from labels after another one does so from features that were cross-fitted;
-    of both, no model scores a recording that it has seen.
+    A stage that learns from labels after another such stage learns from cross-fitted features, so
+    that no model of either stage scores a recording that it has seen.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class Chain(_Composition):
 
     @property
     def scaled(self) -> bool:
-        """Whether the features of the last stage are."""
+        """Whether the last stage says so of its features."""
         return bool(getattr(self._named()[-1][1], "scaled", False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

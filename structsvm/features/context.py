@@ -1,4 +1,4 @@
-"""Features of a sample and of what is near it: lags, and statistics of moving windows."""
+"""Features of a sample and its neighbours: lags, and statistics of moving windows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,8 +76,8 @@ class Lags(Stage):
     """The columns of a recording at several lags, side by side.
 
     A metric on them compares stretches of samples instead of single ones. Row ``t`` holds the
-    samples ``t + lag``, lag by lag, in ``8 T P`` bytes for each: -2 is two samples earlier, and the
-    first and the last sample stand for those beyond the ends. A recording that is shorter than the
+    samples ``t + lag``, lag by lag, in ``8 T P`` bytes for each: -2 is two samples earlier, and
+    beyond the ends the first and the last sample are repeated. A recording that is shorter than the
     lags can be predicted on, but not learned from.
 
     Parameters

@@ -65,20 +65,21 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
 """Classes of scikit-learn, which take long to import, and their settings."""
 
 KERNEL_POINTS = {"kernel": 300, "fast-kernel": 200}
-"""Samples that all others are compared with by a kernel. With fewer of them, and a looser end of
-learning, the quick segmenter lost as much on people held out from har_spsw, in 0.75 of the time."""
+"""Rows that the kernel approximation compares all others with. With the fewer points and looser
+tolerance of "fast-kernel", the quick segmenter lost as much on people held out from har_spsw, in
+0.75 of the time."""
 
 WORTH_THREADS = 50_000_000
-"""Values from which on threads of a classifier do not wait for each other at every node."""
+"""Values of a matrix from which on a classifier is faster with several threads."""
 FEW_ROWS_SAID = "n_components > n_samples"
-"""What a kernel says that takes every row, where these are few."""
+"""A part of the warning of Nystroem that there are fewer rows than kernel points."""
 SUM_TOLERANCE = 1e-3  # how far the sum of probabilities may be from 1
 DRAWS = 50
-"""Divisions into folds that are tried until every state is known to every fold's classifier."""
+"""Random divisions into folds that are tried until each fold's classifier has seen every state."""
 
 
 def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
-    """A classifier of frames, not fitted, by name or itself; its seeds that are None are set."""
+    """A classifier of frames, not fitted, from its name or a copy; unset seeds are filled in."""
     name = estimator if isinstance(estimator, str) else ""
     if name in CLASSIFIERS:
         path, settings = CLASSIFIERS[name]
@@ -94,8 +95,8 @@ def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import RobustScaler
 
-        # These quantiles are 1.7 deviations apart, which makes the kernel wider: a smaller loss in
-        # cross-validation on five and on 95 recordings of har_spsw than the usual width.
+        # These quantiles are 1.7 deviations apart, so that the kernel is wider than usual: this had
+        # a smaller loss in cross-validation on five and on 95 recordings of har_spsw.
         scaler = RobustScaler(quantile_range=(20.0, 80.0))
         estimator = make_pipeline(scaler, Nystroem(n_components=KERNEL_POINTS[name]), estimator)
     classifier = clone(estimator)
@@ -108,6 +109,7 @@ def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
 
 
 def check_smoothing(smoothing: Any) -> None:
+    """Refuse what is no number between 0 and 1."""
     fits = is_number(smoothing) and 0 < smoothing < 1
     refuse_unless(fits, "smoothing", "between 0 and 1, such as 0.02", smoothing)
 
@@ -118,28 +120,28 @@ def _threads_for(rows: Floats) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True, eq=False)
 class FrameModel:
-    """A classifier of frames and the stages in front of it, fitted."""
+    """A fitted classifier of frames, with its features and their standardisation."""
 
     features: RecordingTransformer
     standardizer: Standardizer
     classifier: Any
     known: Ints  # numbers of the states that the classifier knows, in the order of its columns
-    n_classes: int  # C, of which it may know fewer
-    weight: float = 1.0  # what it counts in a mean of several
-    step: int = 1  # one sample of so many is looked at, and stands for those about it
+    n_classes: int  # C, of which the classifier may know fewer
+    weight: float = 1.0  # its weight in a mean of several models
+    step: int = 1  # the classifier sees every step-th sample, which stands for those around it
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is remembered only to save time."""
+        """The attributes without cached ones."""
         return without_remembered(self, vars(self))
 
     @cached_property
     def kind(self) -> str:
-        """What its features are, which may be those of others."""
+        """A key that is equal for models with the same features."""
         return repr(self.features)
 
     @property
     def reach(self) -> Reach:
-        """Of the samples that are looked at, and of those that they stand for."""
+        """The reach of the features, widened by the samples between two that are seen."""
         before, after = self.features.reach
         of_scale = self.standardizer.reach
         return before + self.step - 1 + of_scale[0], after + self.step // 2 + of_scale[1]
@@ -171,26 +173,27 @@ class FrameModel:
 
 
 def _middles(T: int, step: int) -> Ints:
-    """The sample in the middle of each block of so many samples."""
+    """The middle sample of each block of ``step`` samples."""
     return np.minimum(np.arange(step // 2, T + step // 2, step), T - 1)
 
 
 def _learned_from(code: Ints, every: int) -> Ints:
-    """One sample of so many, and one of each stretch of a state that is shorter."""
-    some = np.arange(0, code.size, every)
+    """Every ``every``-th sample, and the middle of each stretch of a state that is shorter."""
+    regular = np.arange(0, code.size, every)
     if every == 1:
-        return some
+        return regular
     starts = np.flatnonzero(np.diff(code, prepend=code[:1] - 1))
     sizes = np.diff(starts, append=code.size)
     short = sizes < every
-    return np.union1d(some, starts[short] + sizes[short] // 2)
+    return np.union1d(regular, starts[short] + sizes[short] // 2)
 
 
 def probabilities_by(learner: Any, Xs: Recordings) -> list[Floats]:
     """Probabilities of all states at each sample by an estimator with ``models_``, (T_i, C) each.
 
-    Scores of training recordings come from the models of the folds, and one model of all is surer
-    of its answers; it is among them because of few recordings a fold's has seen half.
+    Training recordings are scored by the models of the folds. A model of all recordings is more
+    confident than these; it is averaged with them because with few recordings a fold's model may
+    have seen only half of the data.
     """
     check_is_fitted(learner)
     Xs = read_recordings(Xs, learner.n_features_in_)
@@ -198,12 +201,12 @@ def probabilities_by(learner: Any, Xs: Recordings) -> list[Floats]:
 
 
 def mean_probabilities(models: Sequence[FrameModel], Xs: Recordings, owner: str) -> list[Floats]:
-    """The weighted mean of what models say of all states at each sample, (T_i, C) each."""
+    """The weighted mean of the models' probabilities at each sample, (T_i, C) each."""
     computed: dict[str, list[Floats]] = {}
     means = []
-    with _threads_for(Xs[0]) if len(Xs) == 1 else nullcontext():  # once for all of them
+    with _threads_for(Xs[0]) if len(Xs) == 1 else nullcontext():  # set once for all models
         for model in models:
-            if not model.features.learns and model.kind not in computed:  # alike in all of its kind
+            if not model.features.learns and model.kind not in computed:  # equal for its kind
                 computed[model.kind] = model.features.transform(Xs)
             means.append(model.probabilities(Xs, owner, computed.get(model.kind)))
     weights = [model.weight for model in models]
@@ -211,12 +214,12 @@ def mean_probabilities(models: Sequence[FrameModel], Xs: Recordings, owner: str)
 
 
 _LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", default=None)
-"""The classifiers that were learned so far, where these are to be learned once."""
+"""The classifiers learned within :func:`learning_once`, by fingerprint; None outside of it."""
 
 
 @contextmanager
 def learning_once() -> Iterator[None]:
-    """Within this, what several ask for that learns alike from the same samples is learned once."""
+    """Within this block, equal classifiers of the same samples are learned once and shared."""
     outer = _LEARNED.get()
     token = _LEARNED.set({} if outer is None else outer)
     try:
@@ -227,19 +230,19 @@ def learning_once() -> Iterator[None]:
 
 @dataclass(eq=False)
 class FrameRecipe:
-    """How a classifier of frames is learned for an estimator, by its estimator, folds and seed."""
+    """How a learner's classifier of frames is fitted: its features, estimator, folds and seed."""
 
     learner: Any
     features: RecordingTransformer
     standardize: str | None
-    usual: str = "boosting"  # the classifier where the estimator has none of its own
+    usual: str = "boosting"  # the classifier where the learner's ``estimator`` is None
     words: Words = RECORDINGS
     kept: str = "all"
-    """Models whose mean is kept: those of the folds and of the whole, or one of these."""
+    """Which models are kept and averaged: "folds", "whole" (the one of all recordings) or "all"."""
     estimator: Any = None
     n_folds: Any = None
-    every: int = 1  # samples from one frame that is learned from to the next
-    step: int = 1  # samples from one frame that is looked at to the next
+    every: int = 1  # fitting uses every so many-th frame
+    step: int = 1  # prediction uses every so many-th frame
 
     def __post_init__(self) -> None:
         self.owner = type(self.learner).__name__
@@ -262,9 +265,10 @@ class FrameRecipe:
         key = ""
         if learned is not None:
             cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
-            apart = groups if cross_fits else None  # which the others do not look at
-            asked = (self.features, self.standardize, self.classifier, self.every, self.step)
-            key = fingerprint((*asked, list(Xs), states.codes, states.classes.size, apart))
+            used_groups = groups if cross_fits else None  # others do not look at groups
+            settings = (self.features, self.standardize, self.classifier, self.every, self.step)
+            data = (list(Xs), states.codes, states.classes.size, used_groups)
+            key = fingerprint((*settings, *data))
             if key in learned:
                 return learned[key]
         context = clone(self.features)
@@ -289,7 +293,7 @@ class FrameRecipe:
                 f"{self.owner}: {self.classifier!r} failed" + where + f": {error}"
             ) from error
         if type(classifier).__name__ == "LinearDiscriminantAnalysis":
-            vars(classifier).pop("covariance_", None)  # P x P, which predicts nothing
+            vars(classifier).pop("covariance_", None)  # (P, P), not needed for predictions
         classes = np.asarray(classifier.classes_, dtype=np.int64)
         model = FrameModel(
             context, standardizer, classifier, classes, states.classes.size, step=self.step
@@ -301,16 +305,19 @@ class FrameRecipe:
     def learn(
         self, Xs: Recordings, states: States, groups: Any = None, near: States | None = None
     ) -> tuple[list[Floats], Ints, list[FrameModel]]:
-        """Probabilities of recordings, if they can be held out, the fold of each, and the model."""
-        learned = states if near is None else near
+        """Held-out probabilities (none of a single unit), the fold of each recording, the models.
+
+        Models are fitted to ``near`` in place of ``states`` if that is given.
+        """
+        fitted_to = states if near is None else near
         if len(units_of(groups, len(Xs))[0]) < 2:
-            return [], np.zeros(len(Xs), dtype=np.int64), [self.fit(Xs, learned, groups)]
+            return [], np.zeros(len(Xs), dtype=np.int64), [self.fit(Xs, fitted_to, groups)]
         fold = self.draw(Xs, states, groups, every_state=False)
-        held_out, _, model = self.cross_fit(Xs, learned, fold, groups)
-        return held_out, fold, model
+        held_out, _, models = self.cross_fit(Xs, fitted_to, fold, groups)
+        return held_out, fold, models
 
     def draw(self, Xs: Recordings, states: States, groups: Any, every_state: bool) -> Ints:
-        """The fold of each recording, (N,), the same for those of a group and for copies."""
+        """The fold of each recording, (N,), the same for members of a group and for copies."""
         refuse_below(2, f"n_folds of {self.owner}", self.n_folds)
         names, units = units_of(groups, len(states.codes), self.words)
         apart = joined(units, contents(Xs))
@@ -357,10 +364,10 @@ class FrameRecipe:
     def cross_fit(
         self, Xs: Recordings, states: States, fold: Ints, groups: Any = None
     ) -> tuple[list[Floats], list[FrameModel], list[FrameModel]]:
-        """Probabilities of the states of each recording by a model that has not seen its fold."""
+        """Held-out probabilities of each recording, the model behind each, and the kept models."""
         held_out: list[Any] = [None] * len(Xs)
         models = []
-        # What learns nothing is the same in all folds, and computed once.
+        # Features that learn nothing are the same in all folds, and computed once.
         features = None if self.features.learns else clone(self.features).fit_transform(Xs)
         n = int(fold.max()) + 1
         with share("learning", 0.0, n / (n + 1)):
@@ -369,9 +376,9 @@ class FrameRecipe:
                 train = np.flatnonzero(fold != k).tolist()
                 others = "".join(f", {i}" for i in test[1:])
                 where = f" in fold {k}, which holds out " + self.words.numbered(test[0]) + others
-                some = States(states.classes, [states.codes[i] for i in train])
+                own = States(states.classes, [states.codes[i] for i in train])
                 model = self.fit(
-                    _at(Xs, train), some, _at(groups, train), where, _at(features, train)
+                    _at(Xs, train), own, _at(groups, train), where, _at(features, train)
                 )
                 features_of = _at(features, test)
                 scored = model.probabilities(_at(Xs, test), self.owner + where, features_of)
@@ -384,5 +391,5 @@ class FrameRecipe:
 
 
 def _at(values: Any, which: Sequence[int]) -> Any:
-    """Some of what there is one of for each recording; None for none."""
+    """The values of some recordings, from those of all; None from None."""
     return None if values is None else [values[i] for i in which]

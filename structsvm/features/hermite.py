@@ -1,4 +1,4 @@
-"""Robust Hermite moments, whose means change with a distribution."""
+"""Robust Hermite moments: their means change where the distribution of a channel changes."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -19,7 +19,7 @@ def hermite_functions(x: Floats, n: int) -> Floats:
     "Detecting changes in distribution", where the normalisation is misprinted.)
     """
     with np.errstate(under="ignore"):
-        bounded = np.clip(x, -1e2, 1e2)  # beyond, all of them are zero
+        bounded = np.clip(x, -1e2, 1e2)  # where all functions are zero already
         before = np.zeros_like(bounded)
         now = np.pi**-0.25 * np.exp(-0.5 * bounded**2)
         functions = np.empty((*x.shape, n))
@@ -45,8 +45,8 @@ class HermiteMoments(Stage):
 
     A change of the distribution of a channel, of its mean, scale or shape, is a change of the mean
     of its moments (Lajugie et al., section "Detecting changes in distribution"). Location and scale
-    of a channel are estimated for each recording by itself, by medians. Of a channel of few values,
-    such as a switch, the moments that would only repeat the others are 0.
+    of a channel are estimated for each recording by itself, by medians. For a channel with few
+    different values, such as a switch, the moments that would only repeat the others are 0.
 
     Parameters
     ----------
@@ -80,6 +80,6 @@ class HermiteMoments(Stage):
         for j, column in enumerate(X.T):
             if len(X) <= self.n_moments + 1 or np.unique(column[:100]).size > self.n_moments:
                 continue
-            # Of v values, all but v - 1 moments are combinations of these and a constant.
+            # With v values, all moments are combinations of the first v - 1 and a constant.
             moments[:, j, max(1, np.unique(column).size - 1) :] = 0.0
         return moments.reshape(X.shape[0], -1)

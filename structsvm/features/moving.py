@@ -9,9 +9,9 @@ from structsvm.support import Floats, Ints, compiled
 def window_moments(x: Floats, start: Ints, end: Ints, width: int) -> tuple[Floats, Floats, Floats]:
     """The mean, ``sum (x - mean)^2`` and ``sum k (x - mean)`` of each window, (T,) each.
 
-    The window of t holds the samples ``start[t], ..., end[t] - 1``, of which one enters and one
-    leaves from t to t + 1. Sums are of ``x - x_0`` and begun anew every ``width`` samples, with
-    x_0 in the window: what is rounded then stays small beside them.
+    The window of t holds the samples ``start[t], ..., end[t] - 1``; from t to t + 1 at most one
+    enters and one leaves. Sums are of ``x - x_0`` and started anew every ``width`` samples, with
+    x_0 in the window, so that rounding errors stay small beside them.
     """
     T = len(x)
     mean = np.empty(T)
@@ -30,7 +30,7 @@ def window_moments(x: Floats, start: Ints, end: Ints, width: int) -> tuple[Float
             value = x[a] - first
             total -= value
             squares -= value * value
-            products -= total  # every sample that is left has a number that is one less
+            products -= total  # the numbers k of the remaining samples fall by one
             a += 1
         while b < end[t]:
             value = x[b] - first

@@ -1,4 +1,4 @@
-"""How much each of several classifiers counts, by what it says of samples that it has not seen."""
+"""Weights of several classifiers in a mean, learned from their held-out probabilities."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from structsvm.data import UNKNOWN
 from structsvm.support import Floats, Ints, stage
 
 PRIOR = 0.1
-"""What equal weights count, in groups of recordings. Of 0.1 and 1 the smaller one had the smaller
-mean loss on 14 divisions of har_spsw, mocap6, SKAB, TEP and digits into groups learned from and
-groups held out."""
-ROUNDS, SAME = 200, 1e-5
-"""Iterations of expectation maximisation at most, and steps between weights that are alike."""
-SAMPLES_POOLED = 20_000  # samples that weights are learned from, at most about
+"""Strength of the prior for equal weights, in units of one group of recordings. Of 0.1 and 1, 0.1
+had the smaller mean loss on 14 divisions of har_spsw, mocap6, SKAB, TEP and digits into training
+and held-out groups."""
+MAX_ROUNDS = 200  # iterations of expectation maximisation
+TOLERANCE = 1e-5  # the largest change of a weight at which it ends
+SAMPLES_POOLED = 20_000  # about the most samples that weights are learned from
 
 
 def pool_weights(likelihoods: Floats, counts: Floats, prior: float = PRIOR) -> Floats:
@@ -30,19 +30,19 @@ def pool_weights(likelihoods: Floats, counts: Floats, prior: float = PRIOR) -> F
     likelihoods : array of shape (n, V)
         Probabilities > 0 that each classifier gives to the true state of each sample.
     counts : array of shape (n,)
-        What each sample counts, ``c_t``.
+        The weight of each sample, ``c_t``.
     prior : float
         ``kappa`` > 0, in units of the counts.
     """
     n_classifiers = likelihoods.shape[1]
     weights = np.full(n_classifiers, 1.0 / n_classifiers)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         shares = weights * likelihoods
         shares /= shares.sum(axis=1, keepdims=True)
         before = weights
         weights = counts @ shares + prior
         weights /= weights.sum()
-        if np.abs(weights - before).max() < SAME:
+        if np.abs(weights - before).max() < TOLERANCE:
             break
     return weights
 
@@ -56,9 +56,9 @@ def pooled(
 ) -> tuple[list[Floats], Floats]:
     """The mean of several classifiers for each recording, (T_i, C), and their weights, (V,).
 
-    The weights for a recording are learned from the other folds. ``held_out`` has the probabilities
-    of each classifier, ``codes`` the true states; each unit, which is a group of recordings, counts
-    once, and ``least`` is added to the probabilities, as the decoder does.
+    The weights for a recording are learned from the other folds. ``held_out`` holds the
+    probabilities of each classifier, ``codes`` the true states. Each unit, a group of recordings,
+    counts once, and ``least`` is added to the probabilities, as the decoder does.
     """
     likelihoods = []
     of_unit = []
@@ -85,7 +85,7 @@ def pooled(
 def losses_of_units(
     means: Sequence[Floats], codes: Sequence[Ints], units: Ints, least: float
 ) -> Floats:
-    """The mean of ``-log(p + least)`` of the true states, of each unit with labels."""
+    """The mean over its labelled samples of ``-log(p + least)`` of the true state, of each unit."""
     counts = np.zeros(units.max() + 1)
     totals = np.zeros(units.max() + 1)
     for p, code, unit in zip(means, codes, units.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Features of the windows of a raw signal, and ends of windows as times of the signal."""
+"""Features of the windows of a raw signal, and predictions for windows in samples of the signal."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
 from structsvm.support import Floats, Ints, counted, is_number, refuse_unless
 
-VALUES_AT_ONCE = 2**21  # values of windows that are computed with at a time
+VALUES_AT_ONCE = 2**21  # values of the windows whose features are computed at a time
 
 WINDOW_STATISTICS: dict[str, Callable[[Floats], Any]] = {
     "mean": lambda stack: stack.mean(axis=1),
@@ -88,7 +88,7 @@ class Windows:
         names, codes = numbered(values, "labels", '"" for unknown ones')
         best = np.full(len(self), -1)
         of_windows = np.zeros(len(self), dtype=np.int64)
-        for code in range(names.size):  # one label at a time: there may be many samples
+        for code in range(names.size):  # one label at a time, to save memory
             before = np.concatenate([[0], np.cumsum(codes == code)])
             count = before[self.starts + self.width] - before[self.starts]
             of_windows[count > best] = code
@@ -96,9 +96,9 @@ class Windows:
         return np.asarray(names[of_windows])
 
     def breakpoints(self, ends: Any) -> list[int]:
-        """Segment ends in windows, as ``predict_breakpoints`` has them, in samples of the signal.
+        """Segment ends in windows, as from ``predict_breakpoints``, in samples of the signal.
 
-        A change between two windows is halfway between their middles.
+        A change between two windows is placed halfway between their middles.
 
         Raises
         ------
@@ -151,14 +151,14 @@ def windows(
     Returns
     -------
     Windows
-        The samples after the last whole window belong to it.
+        The last whole window also stands for the samples after it.
 
     Raises
     ------
     SettingsError
-        For a rate, window, hop, band or statistic that cannot be.
+        For an impossible rate, window, hop, band or statistic.
     DataError
-        For a signal that is no numbers, or has no room for a window and a hop.
+        For a signal that is not numeric, or is shorter than a window.
 
     Examples
     --------
@@ -212,7 +212,7 @@ Maker = tuple[str, Callable[[Floats], Any]]
 
 
 def _band(band: tuple[float, float], rate: float, W: int) -> Maker:
-    """The logarithm of the power between two frequencies."""
+    """The name of a band, and a function for the logarithm of a window's power in it."""
     low, high = band
     frequencies = np.fft.rfftfreq(W, 1 / rate)
     inside = (frequencies >= low) & (frequencies < high)
@@ -230,6 +230,7 @@ def _band(band: tuple[float, float], rate: float, W: int) -> Maker:
 
 
 def _features(signal: Floats, starts: Ints, W: int, makers: Sequence[Maker]) -> list[Floats]:
+    """What each maker returns for all windows, (n, F) each; a chunk of windows at a time."""
     views = sliding_window_view(signal, W, axis=0)  # (T - W + 1, P, W), no copy
     step = max(1, VALUES_AT_ONCE // (W * signal.shape[1]))
     parts: list[list[Floats]] = [[] for _ in makers]

@@ -1,4 +1,4 @@
-"""Scores by classifiers: how probable a state, a region or a boundary is at each sample."""
+"""Features from classifiers: how probable a state, a region or a boundary is at each sample."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -37,22 +37,22 @@ from structsvm.partitions import EquivalenceMatrix
 from structsvm.support import Bools, Floats, Ints, each_in_order, refuse_below
 
 FEWEST_SCORED = 4
-"""Samples from which scores are learned: of those that are learned from while a fold is held out,
-each is scored by a model that has seen the others."""
+"""The least number of instances from which scores are learned: with a fold of them held out, the
+others must still be cross-fitted."""
 Learned = tuple[list[Floats], list[FrameModel]]
-"""Probabilities of recordings that were held out, and the model of each; none if none were."""
+"""Held-out probabilities of each recording, and the model of each; empty if none was held out."""
 
 
 class CrossFitted(RecordingTransformer):
-    """Features from a classifier: no training recording is scored by one that has seen it."""
+    """Features from a classifier; those of training recordings are cross-fitted."""
 
     models_: list[FrameModel]
 
     def fit(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> Self:
         """Learn the classifiers; one of all recordings where none can be held out.
 
-        Labels are text or numbers, (T_i,) each: None, "" or NaN, and -1 among numbers, for a sample
-        without one. ``groups`` say whom or what a recording is of.
+        Labels are text or numbers, (T_i,) each; None, "", NaN, or -1 among numbers, mark a sample
+        without a label. ``groups`` name the person or machine that each recording is from.
         """
         self._learn(Xs, ys, groups, held_out=False)
         return self
@@ -80,7 +80,7 @@ class CrossFitted(RecordingTransformer):
         return probabilities_by(self, Xs)
 
     def _learn(self, Xs: Recordings, ys: Any, groups: Any, held_out: bool) -> Learned:
-        """Learn, and return probabilities of held-out recordings and whose they are, if asked."""
+        """Fit the classifiers; held-out probabilities and their models too, if ``held_out``."""
         arrays = read_recordings(Xs)
         self.n_features_in_ = int(arrays[0].shape[1])
         return self._fit_models(arrays, each_in_order(ys, Xs), groups, held_out)
@@ -105,7 +105,7 @@ class NamedScores(CrossFitted):
 
     @property
     def reach(self) -> Reach:
-        """That of what the classifiers see."""
+        """The largest reach of the classifiers."""
         before, after = zip(*(model.reach for model in self.models_), strict=True)
         return max(before), max(after)
 
@@ -160,11 +160,11 @@ class StateScores(NamedScores):
     n_folds : int
         Lowered to the number of groups, or of recordings where there are no groups.
     smoothing : float
-        The smaller, the more a sure classifier weighs.
+        Added to probabilities; the smaller, the more a confident classifier weighs.
     standardize : {"both", "recording", "training", None}
         How the columns are centred and scaled before the classifier sees them.
     random_state : int, optional
-        Of the folds, and of an estimator whose ``random_state`` is None.
+        Seed of the folds, and of an estimator whose ``random_state`` is None.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class RegionScores(NamedScores):
     Parameters
     ----------
     estimator : "forest", "boosting", "logistic" or a classifier of scikit-learn, optional
-        As for :class:`StateScores`. "forest", the default, is
+        As for :class:`StateScores`; "forest", the default, is
         ``RandomForestClassifier(n_estimators=100, min_samples_leaf=5)``.
     relative : bool
         Whether the classifier also sees how each feature differs from its mean over the image
@@ -233,18 +233,16 @@ class RegionScores(NamedScores):
 
 
 def region_recipe(learner: Any) -> FrameRecipe:
+    """How a learner with ``relative`` fits its classifier of nodes."""
     context = Deviations() if learner.relative else Columns()
-    # A forest is a mean itself, and five of them would make a model file five times as large.
+    # A forest is an average already; five of them would make a model file five times as large.
     return FrameRecipe(learner, context, "training", "forest", GRAPHS, kept="whole")
 
 
-NEIGHBOUR_LAGS = (
-    -2,
-    0,
-    2,
-)  # lags at which the classifier of boundaries sees the columns themselves
-SPREAD, DISTANCE = 3, 5
-"""Samples on either side whose probabilities are added, and least samples between two peaks."""
+NEIGHBOUR_LAGS = (-2, 0, 2)
+"""Lags at which the classifier of boundaries sees the columns themselves."""
+SPREAD = 3  # samples on either side whose probabilities are added to that of a sample
+DISTANCE = 5  # samples on either side within which a peak has no higher one
 
 
 @dataclass(eq=False, repr=False)
@@ -278,9 +276,9 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
 class BoundaryScores(LearnsBoundaries, CrossFitted):
     """Two columns that change at probable boundaries, from a classifier of boundaries.
 
-    They are the cosine and the sine of an angle that grows by half a turn times the probability of
-    a boundary at each peak of the classifier's answers: constant within a segment, and of another
-    sign across a boundary that is sure. The classifier is that of
+    They are the cosine and the sine of an angle. At each peak of the classifier's probabilities the
+    angle grows by half a turn times the probability of a boundary, so that the columns are constant
+    within a segment and change their sign at a certain boundary. The classifier is that of
     :class:`structsvm.baselines.BoundaryClassifier`, cross-fitted as in :class:`StateScores`. How
     probable a boundary is, given the height of its peak, is learned from held-out scores; a peak
     is right if a labelled boundary is at most twice the tolerance away.
@@ -336,7 +334,7 @@ class BoundaryScores(LearnsBoundaries, CrossFitted):
 
 @dataclass(eq=False, repr=False)
 class Surroundings(Stage):
-    """What is before and after each sample, how both differ, and the samples next to it."""
+    """Means before and after each sample, their differences, and neighbouring samples."""
 
     widths: Sequence[int]
     standardize: str | None
@@ -362,7 +360,7 @@ class Surroundings(Stage):
 
 
 def read_boundaries(ys: Any, Xs: Recordings, owner: str) -> States:
-    """Where segments begin, from labels of samples or breakpoints."""
+    """Whether a segment begins at each sample, as two states, from labels or breakpoints."""
     way_out = f": {owner} needs labels or breakpoints of each"
     labels = one_each(ys, len(Xs), RECORDINGS, way_out=way_out)
     codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(labels, Xs, strict=True))]
@@ -372,7 +370,7 @@ def read_boundaries(ys: Any, Xs: Recordings, owner: str) -> States:
 
 
 def sums_of(p: Floats, spread: int) -> Floats:
-    """Probabilities of boundaries, (T,), and those of their neighbours with falling weights."""
+    """Probabilities (T,) plus those of ``spread`` neighbours on each side, with falling weights."""
     from scipy.ndimage import convolve1d
 
     p = p.copy()
@@ -382,7 +380,7 @@ def sums_of(p: Floats, spread: int) -> Floats:
 
 
 def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
-    """Where the peaks are, of those that are equal and near each other the first, and how high."""
+    """Places and heights of the largest values within ``distance`` samples; of ties the first."""
     from scipy.ndimage import maximum_filter1d
 
     highest = maximum_filter1d(sums, 2 * distance + 1, mode="constant")
@@ -395,7 +393,7 @@ def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
 
 
 def begins_of(values: NDArray[Any], unknown: Bools) -> Ints:
-    """1 where a segment begins, 0 where none does, -1 where nobody knows and at the start, (T,)."""
+    """1 where a segment begins, 0 where none does, -1 where that is unknown and at 0, (T,)."""
     begins = np.full(values.size, UNKNOWN)
     begins[1:] = values[1:] != values[:-1]
     begins[1:][unknown[1:] | unknown[:-1]] = UNKNOWN
@@ -419,7 +417,7 @@ def _begins(y: Any, T: int, i: int) -> Ints:
 
 
 def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[float, float]:
-    """Slope and intercept of the probability of a boundary at a peak, by the peak's height."""
+    """Slope and intercept of the logit of a boundary's probability, by the height of its peak."""
     from sklearn.linear_model import LogisticRegression
 
     peaks = [peaks_of(sums_of(p, SPREAD), DISTANCE) for p in probabilities]
@@ -428,8 +426,8 @@ def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[
     heights = heights[right != UNKNOWN]
     right = right[right != UNKNOWN]
     n_right = int((right == 1).sum())
-    if n_right in (0, right.size):  # nothing to tell right from wrong by: the share of each
+    if n_right in (0, right.size):  # all right, or all wrong: the same probability everywhere
         return 0.0, float(np.log((n_right + 0.5) / (right.size - n_right + 0.5)))
-    # So little regularized that it only keeps the slope finite where heights separate the peaks.
+    # The weak regularization keeps the slope finite where heights separate right from wrong peaks.
     fitted = LogisticRegression(C=1000.0).fit(heights[:, None], right)
     return float(fitted.coef_[0, 0]), float(fitted.intercept_[0])

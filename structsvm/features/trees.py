@@ -1,7 +1,4 @@
-"""Gradient boosted trees and forests as plain arrays, which a model file can hold.
-
-The arrays are the nodes that scikit-learn has learned, whatever objects its versions keep them in.
-"""
+"""Boosted trees and forests of scikit-learn as plain arrays, which a model file can hold."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -25,21 +22,21 @@ STORED = {
 
 @dataclass(eq=False, repr=False)
 class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What boosted trees or a forest have learned, which can predict and nothing else."""
+    """The nodes of fitted boosted trees or of a forest; they predict, and cannot be fitted."""
 
     classes_: NDArray[Any]
     roots: Ints  # the root of each tree, (trees,)
-    feature: Ints  # the feature that each node asks for, -1 for a leaf
+    feature: Ints  # the feature that each node compares with its threshold, -1 for a leaf
     left: Ints
     right: Ints
     threshold: Floats
     value: Floats
-    """What each node adds to each score, (n, scores); in a forest the shares of the classes."""
+    """What each leaf adds to each score, (n, scores); in a forest its shares of the classes."""
     baseline: Floats | None = None  # the scores that boosting starts from; None for a forest
 
     @classmethod
     def of(cls, fitted: Any) -> Self | None:
-        """The trees of a fitted classifier of scikit-learn; None if it is no such thing."""
+        """The trees of a fitted classifier of scikit-learn; None for any other object."""
         kind = type(fitted)
         if kind.__name__ not in STORED or not kind.__module__.startswith("sklearn."):
             return None
@@ -63,7 +60,7 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Floats) -> Floats:
         """Probabilities of the classes, (n, C), for finite rows (n, P)."""
-        # A forest compares numbers of single precision, as scikit-learn's own does.
+        # scikit-learn's forests compare numbers of single precision.
         single = np.float64 if self.baseline is not None else np.float32
         rows = np.asarray(X, dtype=single).astype(np.float64)
         self._check(rows)
@@ -83,7 +80,7 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def _check(self, rows: Floats) -> None:
-        """Refuse trees that lead out of their arrays, or never to a leaf, and other columns."""
+        """Refuse trees that leave their arrays or never reach a leaf, and too few columns."""
         n = self.feature.size
         roots = self.roots
         node = np.flatnonzero(self.feature >= 0)
@@ -105,6 +102,7 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _arrivals(
     rows: Floats, root: int, feature: Ints, left: Ints, right: Ints, threshold: Floats
 ) -> Ints:
+    """The leaf of a tree that each row falls into, (n,)."""
     leaves = np.empty(len(rows), dtype=np.int64)
     for i in range(len(rows)):
         node = root
@@ -116,6 +114,7 @@ def _arrivals(
 
 
 def _boosted(fitted: Any) -> tuple[Any, ...]:
+    """The fields of :class:`Trees` after ``classes_``, of boosted trees."""
     trees = [tree.nodes for tree in chain.from_iterable(fitted._predictors)]
     n_scores = fitted.n_trees_per_iteration_
     flat = np.concatenate(trees)
@@ -123,8 +122,8 @@ def _boosted(fitted: Any) -> tuple[Any, ...]:
     if flat["is_categorical"].any():
         raise ValueError("it has categorical features")
     value = np.zeros((len(flat), n_scores))
-    of = np.repeat(np.arange(len(trees)) % n_scores, [len(tree) for tree in trees])
-    value[np.arange(len(flat)), of] = flat["value"]
+    score = np.repeat(np.arange(len(trees)) % n_scores, [len(tree) for tree in trees])
+    value[np.arange(len(flat)), score] = flat["value"]
     return (
         first,
         np.where(flat["is_leaf"].astype(bool), -1, flat["feature_idx"]).astype(np.int64),
@@ -137,6 +136,7 @@ def _boosted(fitted: Any) -> tuple[Any, ...]:
 
 
 def _forest(fitted: Any) -> tuple[Any, ...]:
+    """The fields of :class:`Trees` after ``classes_``, of a forest."""
     trees = [estimator.tree_ for estimator in fitted.estimators_]
     first, offset = _places([tree.node_count for tree in trees])
     left = np.concatenate([tree.children_left for tree in trees]).astype(np.int64)
@@ -152,6 +152,6 @@ def _forest(fitted: Any) -> tuple[Any, ...]:
 
 
 def _places(sizes: list[int]) -> tuple[Ints, Ints]:
-    """Where each tree begins when all are in a row, and the same for each of their nodes."""
+    """Offsets of trees in the joined arrays, (trees,), and for each node that of its tree, (n,)."""
     first = np.cumsum([0, *sizes[:-1]]).astype(np.int64)
     return first, np.repeat(first, sizes)

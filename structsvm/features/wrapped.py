@@ -1,4 +1,4 @@
-"""Features by transformers of other libraries."""
+"""Stages that wrap transformers of other libraries."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ class _Wrapper(Stage):
     n_features_out_: int
 
     def _check(self) -> None:
+        """Refuse what is no transformer of another library."""
         inner = self.transformer
         owner = type(self).__name__
         is_one = hasattr(inner, "fit") and hasattr(inner, "transform")
@@ -185,7 +186,7 @@ class OfWindows(_Wrapper):
         return np.asarray(rows[nearest])
 
     def _stack(self, X: Floats) -> Floats:
-        """The windows of a recording, inside of it as far as it is long enough, (n, P, width)."""
+        """The windows of a recording, (n, P, width), shifted inside at its ends if it is longer."""
         T = len(X)
         w = self.width
         middles = np.arange(0, T, self.hop)
