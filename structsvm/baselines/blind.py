@@ -1,4 +1,4 @@
-"""Baselines that ignore the features: learning does not pay while one of them is as good."""
+"""Blind baselines, which ignore the features: learning pays only if it beats all of them."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from structsvm.partitions import Constraint, EquivalenceMatrix, Found, Model, Pa
 from structsvm.support import Floats
 from structsvm.training_labels import Known
 
-N_LENGTHS = 80  # lengths to choose from, from one sample to the longest recording
+N_LENGTHS = 80  # candidate lengths, from one sample to twice the longest recording
 MAX_SEGMENTATIONS = 40
-"""Segmentations to choose from, and recordings to judge them by, of the training recordings."""
-Stretches = Sequence[Stretch]  # stretches of recordings of which the segmentation is known
+"""The most training segmentations that times are taken from and judged by."""
+Stretches = Sequence[Stretch]  # stretches of recordings with known segmentations
 Times = tuple[Floats, Floats]
 """Shares s and offsets d, (n,) each, of changes at ``s T + d`` in a recording of T samples: s is 0
-for what is counted from the start, 1 from the end, and d is 0 for what is scaled."""
+for times from the start and 1 for times from the end, and d is 0 for shares of the length."""
 
 
 class BlindLearner(Learner):
-    """Segments recordings by the labels of others alone, ignoring the features."""
+    """Base of methods that segment recordings by the labels of others, ignoring the features."""
 
     def suits(self, problem: PartitionProblem) -> bool:
         """Whether the problem is one of recordings."""
@@ -36,7 +36,7 @@ class BlindLearner(Learner):
 
     @abstractmethod
     def _chosen(self, stretches: Stretches, lengths: Sequence[int]) -> Model:
-        """Choose by what is known of recordings of these lengths, by the mean loss on them."""
+        """The model of least mean loss on labelled stretches of recordings of these lengths."""
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         parts = []
@@ -57,7 +57,7 @@ class BlindModel(Model):
         """The segment ends of a recording of T samples, of K segments if K is given."""
 
     def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
-        """The segments of so many samples."""
+        """Segments that depend on the numbers of samples and segments alone."""
         ends = self.ends(instance.n_samples, constraint.n_clusters)
         return Found(EquivalenceMatrix.from_breakpoints(ends))
 
@@ -66,13 +66,13 @@ class BlindModel(Model):
 class EqualSegments(BlindLearner):
     """Segments of equal length, whatever is in the recording.
 
-    The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings.
-    Where nothing beats it, the features say nothing of the labels.
+    The length has the smallest mean loss ``|M - M_i|_F^2`` on the training recordings. If no method
+    beats it, the features say nothing about the labels.
 
     Attributes
     ----------
     length_ : float
-        Samples in a segment, about.
+        Mean number of samples in a segment.
     loss_ : float
         The mean loss on the training recordings.
 
@@ -91,18 +91,18 @@ class EqualSegments(BlindLearner):
 
     def _chosen(self, stretches: Stretches, lengths: Sequence[int]) -> Model:
         truths = [part.truth for part in stretches]
-        tried = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), N_LENGTHS)
-        segmentations = [[_equal(M.n_samples, L) for M in truths] for L in tried]
+        lengths_tried = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), N_LENGTHS)
+        segmentations = [[_equal(M.n_samples, L) for M in truths] for L in lengths_tried]
         losses = losses_of(truths, segmentations).mean(axis=1)
-        best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
-        self.length_ = float(tried[best])
+        best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # the longest of equally good ones
+        self.length_ = float(lengths_tried[best])
         self.loss_ = float(losses[best])
         return EqualLengths(self.length_)
 
 
 @dataclass(frozen=True)
 class EqualLengths(BlindModel):
-    """Segments of about the same number of samples."""
+    """Segments of nearly equal length."""
 
     length: float
 
@@ -111,7 +111,7 @@ class EqualLengths(BlindModel):
 
 
 def _equal(T: int, length: float) -> list[int]:
-    """Ends of segments of about this length."""
+    """Ends of nearly equal segments of T samples, whose mean length is nearest to ``length``."""
     K = max(1, min(T, round(T / length)))
     return [(k * T + K // 2) // K for k in range(1, K)] + [T]
 
@@ -120,10 +120,11 @@ def _equal(T: int, length: float) -> list[int]:
 class FixedTimes(BlindLearner):
     """Changes at the times of the training recordings: from the start, from the end, or scaled.
 
-    The times are those of one training segmentation, or the medians of those with equally many
-    changes. They are counted in samples from the start, or from the end, or are shares of the
-    length, each change as it varies least or all of them alike: whichever has the least mean loss
-    on the training recordings. Hard to beat where recordings follow a protocol.
+    The times are those of one training segmentation, or medians over segmentations with equally
+    many changes. They are samples from the start, samples from the end, or shares of the length:
+    the same for all changes, or for each change the one that varies least. The choice has the
+    least mean loss on the training recordings. It is hard to beat where recordings follow a
+    protocol.
 
     Attributes
     ----------
@@ -152,39 +153,40 @@ class FixedTimes(BlindLearner):
             own = (part.start + part.truth.boundaries[1:-1]).tolist()
             changes.setdefault(part.recording, []).extend(own)
         sizes = {i: float(lengths[i]) for i in changes}
-        every = _protocols([np.array(own) for own in changes.values()], np.array([*sizes.values()]))
+        protocols = _protocols(list(map(np.array, changes.values())), np.array([*sizes.values()]))
         truths = [part.truth for part in judged]
         segmentations = [
-            [_within(part, _at(times, sizes[part.recording])) for part in judged] for times in every
+            [_within(part, _at(times, sizes[part.recording])) for part in judged]
+            for times in protocols
         ]
         losses = losses_of(truths, segmentations).mean(axis=1)
         order = np.argsort(losses, kind="stable")
         shares = [np.array(own) / sizes[i] for i, own in changes.items()]
         self.loss_ = float(losses[order[0]])
-        return ProtocolTimes(tuple(every[k] for k in order), np.concatenate(shares))
+        return ProtocolTimes(tuple(protocols[k] for k in order), np.concatenate(shares))
 
 
 @dataclass(frozen=True, eq=False)
 class ProtocolTimes(BlindModel):
     """Changes at given times of a recording."""
 
-    times: Sequence[Times]  # the best ones first
-    shares: Floats  # where changes were, as shares of the lengths of their recordings
+    times: Sequence[Times]  # protocols to choose from, that of the least training loss first
+    shares: Floats  # all changes of the training recordings, as shares of their lengths
 
     def ends(self, T: int, K: int | None) -> list[int]:
         if K is None:
             return _at(self.times[0], T)
-        every = (ends for times in self.times if len(ends := _at(times, T)) == K)
-        next_ends = next(every, None)
-        if next_ends is not None:
-            return next_ends
+        for times in self.times:
+            ends = _at(times, T)
+            if len(ends) == K:
+                return ends
         places = (np.arange(K - 1) + 0.5) / max(K - 1, 1)
         shares = np.quantile(self.shares, places) if self.shares.size else places
         return _apart(shares * T, T)
 
 
 def _protocols(changes: Sequence[Floats], sizes: Floats) -> list[Times]:
-    """Times of changes, (n_i,) each, of recordings with these numbers of samples, (N,)."""
+    """Candidate times, from the changes (n_i,) of each recording and the lengths (N,)."""
     protocols: list[Times] = []
     counts = np.array([own.size for own in changes])
     for n in dict.fromkeys(counts.tolist()):
@@ -192,7 +194,7 @@ def _protocols(changes: Sequence[Floats], sizes: Floats) -> list[Times]:
         protocols += _clocks(np.array([changes[i] for i in which.tolist()]), sizes[which])
     for own, T in zip(changes, sizes, strict=True):
         protocols += _clocks(own[None], np.array([T]))
-    # Recordings that are stopped early, or begun late, have some of the changes.
+    # Recordings that end early, or begin late, have only some of the changes.
     longest = int(counts.max())
     first = np.full((len(changes), longest), np.nan)
     last = np.full((len(changes), longest), np.nan)
@@ -205,14 +207,14 @@ def _protocols(changes: Sequence[Floats], sizes: Floats) -> list[Times]:
 
 
 def _clocks(changes: Floats, sizes: Floats) -> list[Times]:
-    """Medians of changes, (N, n), scaled, from the start, from the end, or as each varies least."""
+    """Median times of changes (N, n) as shares, from the start, from the end, and mixed."""
     n = changes.shape[1]
     lengths = sizes[:, None]
     scaled = (np.median(changes / lengths, axis=0), np.zeros(n))
     from_start = (np.zeros(n), np.median(changes, axis=0))
     from_end = (np.ones(n), np.median(changes - lengths, axis=0))
     clocks: list[Times] = [scaled, from_start, from_end]
-    if len(changes) == 1:  # which each of them keeps
+    if len(changes) == 1:  # all three are exact
         return clocks
     off = [np.abs(share * lengths + offset - changes).mean(axis=0) for share, offset in clocks]
     least = np.argmin(off, axis=0)
@@ -221,14 +223,14 @@ def _clocks(changes: Floats, sizes: Floats) -> list[Times]:
 
 
 def _at(times: Times, T: float) -> list[int]:
-    """Ends of the segments of a recording of T samples, without the changes outside of it."""
+    """Ends of the segments of T samples; times outside of the recording are left out."""
     share, offset = times
     places = np.sort(share * T + offset)
     return _apart(places[(places > 0) & (places < T)], int(T))
 
 
 def _apart(places: Floats, T: int) -> list[int]:
-    """Ends of segments near these places, at least one sample apart where there are enough."""
+    """Ends of segments near the sorted places, each at least one sample after the one before."""
     n = min(places.size, T - 1)
     order = np.arange(n)
     ends = np.maximum(np.round(places[:n]).astype(np.int64), 1)
@@ -237,13 +239,13 @@ def _apart(places: Floats, T: int) -> list[int]:
 
 
 def _within(part: Stretch, ends: Sequence[int]) -> list[int]:
-    """The segment ends of a recording that are in a stretch of it, from its start."""
+    """The segment ends within a stretch of a recording, counted from the stretch's start."""
     return [t - part.start for t in ends if part.start < t < part.end] + [part.end - part.start]
 
 
 @dataclass(eq=False, repr=False)
 class OnePart(Learner):
-    """Everything in one part: no object in images, one cluster in tables; it may have a name."""
+    """All items in one part, such as an image without an object; the part may have a name."""
 
     name: Any = None
     problem: PartitionProblem | str | None = None
@@ -268,20 +270,20 @@ class Whole(Model):
 
 
 def blind_methods(has_changes: bool) -> list[Method]:
-    """Methods that ignore the features; all but one need segments that change."""
-    of_segments = [Method("equal-segments", EqualSegments()), Method("fixed-times", FixedTimes())]
-    return [*(of_segments if has_changes else []), Method("one-part", OnePart())]
+    """The blind methods; all but "one-part" need recordings with changes."""
+    of_changes = [Method("equal-segments", EqualSegments()), Method("fixed-times", FixedTimes())]
+    return [*(of_changes if has_changes else []), Method("one-part", OnePart())]
 
 
 def blind_to(problem: PartitionProblem, learned_from: TrainingSummary) -> dict[str, Learner]:
-    """Methods that ignore the features, learned from what was known of the training recordings.
+    """Blind methods, learned from the labels that a fitted learner has kept; by name.
 
-    And the most frequent name, where names were learned.
+    The most frequent name is one of them if the labels had names.
     """
-    edges: dict[int, list[Sequence[int]]] = {}
+    boundaries: dict[int, list[Sequence[int]]] = {}
     for i, *own in learned_from.stretches:
-        edges.setdefault(i, []).append(own)
-    labels = [_known(T, edges.get(i, [])) for i, T in enumerate(learned_from.n_samples)]
+        boundaries.setdefault(i, []).append(own)
+    labels = [_known(T, boundaries.get(i, [])) for i, T in enumerate(learned_from.n_samples)]
     has_changes = any(len(one) >= WITH_CHANGE for one in learned_from.stretches)
     methods = blind_methods(has_changes)
     if learned_from.commonest is not None:
@@ -291,11 +293,11 @@ def blind_to(problem: PartitionProblem, learned_from: TrainingSummary) -> dict[s
     return {method.name: method.learned_from(data) for method in methods}
 
 
-def _known(T: int, edges: Sequence[Sequence[int]]) -> Known:
-    """What is known of a recording, by where the segments of each known stretch begin and end."""
-    if edges and (edges[0][0], edges[0][-1]) == (0, T):
-        return Known.of(EquivalenceMatrix.from_boundaries(np.array(edges[0])))
-    forced = set(chain.from_iterable(own[1:-1] for own in edges))
-    inside = set(chain.from_iterable(range(own[0] + 1, own[-1]) for own in edges))
+def _known(T: int, boundaries: Sequence[Sequence[int]]) -> Known:
+    """The labels of a recording, given the segment boundaries of each labelled stretch."""
+    if boundaries and (boundaries[0][0], boundaries[0][-1]) == (0, T):
+        return Known.of(EquivalenceMatrix.from_boundaries(np.array(boundaries[0])))
+    forced = set(chain.from_iterable(own[1:-1] for own in boundaries))
+    inside = set(chain.from_iterable(range(own[0] + 1, own[-1]) for own in boundaries))
     rules = Constraint(forced=tuple(sorted(forced)), forbidden=tuple(sorted(inside - forced)))
     return Known(T, rules, None, contiguous=True)

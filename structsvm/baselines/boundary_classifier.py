@@ -1,4 +1,4 @@
-"""A classifier of boundaries, by the difference of what is before and after, and its peaks."""
+"""A classifier of boundaries, which sees means before and after a sample, and its peaks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from structsvm.learner.frame_learner import FrameLearner, Scored, losses_of, str
 from structsvm.partitions import Constraint, EquivalenceMatrix, Found, Model, PartitionProblem
 from structsvm.support import Floats
 
-DISTANCES = (1, 2, 3, 5, 8, 12)  # samples between two peaks, at least, to choose from
 USUAL_SETTING = (SPREAD, 0.5, DISTANCE)
-"""Spread, threshold and distance where nothing can be held out to choose by."""
-SPREADS = (0, 1, 2, 3, 4, 6)  # samples on either side whose probabilities are added, to choose from
+"""Spread, threshold and distance if no recording can be held out to choose by."""
+SPREADS = (0, 1, 2, 3, 4, 6)  # spreads to choose from, see SPREAD
+DISTANCES = (1, 2, 3, 5, 8, 12)  # distances to choose from, see DISTANCE
 QUANTILES = np.linspace(0.5, 0.995, 34)
-"""Quantiles of the sums at held-out samples, which are the thresholds to choose from."""
+"""The thresholds to choose from, as quantiles of the sums at held-out samples."""
 
 
 @dataclass(eq=False, repr=False)
@@ -35,29 +35,29 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
 
     The classifier sees, for each sample, the means of the windows before and after it, how they
     differ, and the samples next to it; it learns whether a segment begins within ``tolerance``
-    samples. Its probabilities are added over a few samples with falling weights; a boundary is a
+    samples. Its probabilities are summed over a few samples with falling weights; a boundary is a
     peak of the sums above a threshold. Spread, threshold and distance between peaks are chosen on
-    held-out recordings, as the price of :class:`FrameClassifier` is.
+    held-out recordings, like the price of :class:`FrameClassifier`.
 
     Parameters
     ----------
     estimator, n_folds, standardize, random_state
         As for :class:`structsvm.features.StateScores`.
     widths : sequence of int
-        Of the windows, in samples.
+        Widths of the windows in samples.
     tolerance : int
-        Samples on either side of a boundary that count as one in training.
+        Samples on either side of a boundary that count as boundaries in training.
 
     Attributes
     ----------
     spread_ : int
         Samples on either side whose probabilities are added.
     threshold_ : float
-        Least sum of a boundary.
+        A boundary has a sum above it.
     distance_ : int
-        Samples on either side of which none has a larger sum.
+        A boundary has the largest sum among so many samples on either side.
     loss_ : float
-        Their mean loss on held-out recordings, NaN where nothing can be held out.
+        Mean loss of this setting on held-out recordings; NaN if none can be held out.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
         seen = [part.of(scored.probabilities)[:, 1] for part in scored.known]
 
-        @cache  # many choices pick the same peaks
+        @cache  # many settings pick the same peaks
         def loss(i: int, ends: tuple[int, ...]) -> float:
             return float(losses_of([scored.known[i].truth], [[list(ends)]])[0, 0])
 
@@ -104,7 +104,7 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
         return choices, np.vstack(by_price)
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> "Peaks":
-        """Choose how peaks are picked."""
+        """The model with the setting of least held-out loss."""
         (self.spread_, self.threshold_, self.distance_) = USUAL_SETTING
         self.loss_ = np.nan
         if scored.is_tunable:
@@ -116,14 +116,14 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
 
 @dataclass(frozen=True)
 class Peaks(Model):
-    """Boundaries where the sums of probabilities of a few samples have peaks."""
+    """Boundaries at peaks of sums of neighbouring probabilities."""
 
     spread: int
     threshold: float
     distance: int
 
     def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
-        """The peaks above the threshold, or so many of the highest ones."""
+        """Segments that begin at peaks above the threshold, or at the K - 1 highest peaks."""
         ends = self._ends(np.asarray(instance.states)[:, 1], constraint.n_clusters)
         return Found(EquivalenceMatrix.from_breakpoints(ends))
 
@@ -132,7 +132,7 @@ class Peaks(Model):
         where, heights = peaks_of(sums, self.distance)
         if K is None:
             return [*where[heights > self.threshold].tolist(), sums.size]
-        # The K - 1 highest peaks, and other samples where these are too few.
+        # The K - 1 highest peaks, and other samples if there are fewer peaks.
         is_peak = np.zeros(sums.size, dtype=bool)
         is_peak[where] = True
         order = np.lexsort((np.arange(sums.size), -sums, ~is_peak))

@@ -1,4 +1,4 @@
-"""Classifiers of samples, whose names are smoothed by a price for each change, or by hand."""
+"""Classifiers of samples smoothed by a price for each change, or by rolling means."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from structsvm.partitions.equivalence import runs_of
 from structsvm.support import Floats, Ints
 
 USUAL_PRICE = 3.0
-"""Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""
+"""The price if no recording can be held out; on activities, 2 to 5 were equally good."""
 CHANGE_PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
 
 
@@ -37,10 +37,10 @@ class FrameClassifier(FrameLearner):
     """A classifier that names every sample, with smoothed names.
 
     The names of a recording maximise the sum of ``log(p + smoothing)`` over its samples minus a
-    price for each change, the one with the smallest mean loss ``|M - M_i|_F^2`` on the training
-    recordings, each scored by a classifier that has not seen it, nor its group. Other recordings
+    price for each change. The price has the smallest mean loss ``|M - M_i|_F^2`` on the training
+    recordings, each scored by a classifier that has seen neither it nor its group. Other recordings
     are named by the mean of the probabilities of these classifiers and of one that learned from
-    all. It needs the names of the states, and knows no others.
+    all. Labels must be names of states, and no other names are predicted.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class FrameClassifier(FrameLearner):
         As for :class:`structsvm.features.StateScores`.
     features : RecordingTransformer, optional
         Context that the classifier sees: by default, for "boosting", samples up to a quarter of a
-        typical segment away, and for others means and standard deviations of windows of a quarter,
-        a half and one typical segment, of up to 16 columns also slopes, and windows of 5 to 135
+        typical segment away; for others, means and standard deviations of windows of a quarter, a
+        half and one typical segment. Up to 16 columns have slopes as well, and windows of 5 to 135
         samples where segments are much longer.
     prices : sequence of float, optional
-        Those to choose from; 0 and 25 from 1/4 to 64 by default.
+        Prices to choose from; by default 0 and 25 prices from 1/4 to 64.
     smoothing : float
         Added to a probability before its logarithm is taken.
 
@@ -65,7 +65,7 @@ class FrameClassifier(FrameLearner):
     models_ : list
         The classifiers, of whose probabilities the mean is taken.
     prices_, losses_ : array of shape (n_prices,)
-        What it was chosen from, and their mean losses on held-out recordings; NaN without any.
+        The prices to choose from, and their mean losses on held-out recordings; NaN without any.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class FrameClassifier(FrameLearner):
             raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
         check_smoothing(self.smoothing)
         owner = type(self).__name__
-        # Where labels leave out all changes, the price that merges most has the least loss.
+        # If labels leave samples around all changes out, the largest price would have no loss.
         states, stretches, codes = read_named(Xs, ys, owner, bridges=True)
         sequences = [part.of(codes) for part in stretches]
         features = self.features or context_of(self.estimator, sequences, Xs[0].shape[1])
@@ -120,14 +120,14 @@ class FrameClassifier(FrameLearner):
             losses = np.array([[np.nan]])
         self.prices_ = np.array(choices)
         self.losses_ = losses.mean(axis=1)
-        # Of prices that do equally well the largest, which says the least.
+        # The largest of equally good prices, which gives the fewest segments.
         self.price_ = float(choices[-1 - int(self.losses_[::-1].argmin())])
         return PricedStates(self.price_, self.smoothing)
 
 
 @dataclass(frozen=True)
 class PricedStates(StatePath):
-    """The best sum of logarithms of probabilities minus a price for each change."""
+    """The states of the largest sum of log-probabilities minus a price for each change."""
 
     price: float
     smoothing: float
@@ -150,18 +150,18 @@ def best_path(scores: Floats, price: float, n_segments: int | None = None) -> In
     return best_states(priced(scores, price), n_segments)
 
 
-WIDTHS = (0.0, 0.4, 0.7, 1.15)
+WIDTHS = (0.0, 0.4, 0.7, 1.15)  # widths to choose from, in typical lengths of a segment
 SHORTEST = (0.0, 0.25, 0.3, 0.4, 0.45, 0.6, 0.75, 0.9)
-"""Settings to choose from, in typical segments."""
+"""Shortest segments to choose from, in typical lengths of a segment."""
 
 
 @dataclass(eq=False, repr=False)
 class SmoothedScores(ScoreLearner):
-    """The largest of smoothed scores at each sample, in segments of a shortest length.
+    """The state of the largest smoothed score at each sample, in segments of a least length.
 
-    What people set by hand after a model of samples, chosen here by the mean loss
-    ``|M - M_i|_F^2`` on the labelled recordings from 4 widths of a rolling mean and 8 shortest
-    segments. With ``tuned=False`` the largest score at each sample, as it is.
+    People often smooth the output of a model by hand in this way. Here the width of the rolling
+    mean (of 4) and the least length (of 8) are chosen by the mean loss ``|M - M_i|_F^2`` on the
+    labelled recordings. With ``tuned=False`` it is the largest score at each sample.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class SmoothedScores(ScoreLearner):
 
     @property
     def called(self) -> str:
-        """What sentences call the method."""
+        """The name of the method in sentences."""
         return "smoothed scores" if self.tuned else "the largest score"
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
@@ -222,7 +222,7 @@ class SmoothedScores(ScoreLearner):
 
 @dataclass(frozen=True)
 class SmoothedStates(StatePath):
-    """The best sum of mean scores in segments of a shortest length."""
+    """The states of the largest sum of smoothed scores, in segments of a least length."""
 
     width: int
     shortest: int

@@ -1,4 +1,4 @@
-"""Classifiers of items by themselves: rows of tables, pixels of images, nodes of graphs."""
+"""Classifiers that name items one by one: rows of tables, pixels of images, nodes of graphs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,17 +36,16 @@ NAMES_BY_KIND = {
     "lda": "lda-classifier",
     "centroid": "nearest-centroid",
 }
-"""What baselines of each kind are called, in the order of preference."""
+"""The name of the baseline of each kind, in the order of preference."""
 
-N_TREES = 100
-"""Of a forest, as scikit-learn has it."""
+N_TREES = 100  # of a forest, the default of scikit-learn
 
 
 @dataclass(eq=False, repr=False)
 class RowClassifier(Learner):
     """A classifier that names the class of every row of a table.
 
-    It knows the classes it has learned and no others, so that it says nothing of new clusters. The
+    It knows the classes it has learned and no others, so that it cannot find new clusters. The
     rows of all tables are scaled together, as on the training rows.
 
     Parameters
@@ -77,7 +76,7 @@ class RowClassifier(Learner):
     called = "the classifier of rows"
 
     def suits(self, problem: PartitionProblem) -> bool:
-        """It is for tables."""
+        """Whether the problem is one of tables."""
         traits = problem.traits
         return not traits.contiguous and not traits.words.of_graphs
 
@@ -99,7 +98,7 @@ class RowClassifier(Learner):
             classifier: Any = RandomForestClassifier(N_TREES, random_state=0)
         else:
             classifier = LinearDiscriminantAnalysis() if self.kind == "lda" else NearestCentroid()
-        # A column that never varies within a class does the nearest centre no harm.
+        # NearestCentroid warns of columns that are constant within classes, which do no harm.
         with without_warnings(UserWarning, beginning="self.within_class_std_dev_"):
             steps = [("scale", StandardScaler()), ("classify", classifier)]
             fitted = Pipeline(steps).fit(X, y)
@@ -119,35 +118,35 @@ class Classes(Model):
         return Found.of(EquivalenceMatrix.from_labels(codes), codes)
 
 
-USUAL_THRESHOLD = 0.5  # of the second of two regions, where nothing says otherwise
+USUAL_THRESHOLD = 0.5  # of the probability of the second of two regions
 THRESHOLDS = np.linspace(0.1, 0.9, 33)
-PIXELS = 4_000  # pixels of all images together that are learned from, about
+PIXELS = 4_000  # about how many pixels of all images together are learned from
 
 
 @dataclass(eq=False, repr=False)
 class RegionClassifier(Learner):
     """A classifier that names every node of graphs or images.
 
-    A node, such as a superpixel, has the region that is most probable for it; no cut is made. Of
-    two regions, the second, by order of names, is where its probability is above a threshold:
-    nearest to 0.5 of those within one standard error of the best on held-out images. It needs names
-    of regions that mean the same in all images, such as masks, and knows no others.
+    A node, such as a superpixel, gets its most probable region; no cut is made. With two regions, a
+    node is in the second, by order of names, if its probability is above a threshold: the threshold
+    nearest to 0.5 of those within one standard error of the best one on held-out images. Names of
+    regions must mean the same in all images, as in masks, and no other names are predicted.
 
     Parameters
     ----------
     estimator, relative, n_folds, random_state
         As for :class:`structsvm.features.RegionScores`.
     image : GraphOfImage, optional
-        With ``nodes="pixels"`` each pixel of an image is named, from what is around it at several
-        scales; it is learned from some pixels of each image. Else how images become graphs is a
-        setting of the problem.
+        With ``nodes="pixels"`` each pixel of an image is named by features of its neighbourhood at
+        several scales, learned from some pixels of each image. Otherwise the setting of the problem
+        says how images become graphs.
 
     Attributes
     ----------
     classes_ : array of shape (C,)
         Names of the regions.
     threshold_ : float
-        Of the probability of the second of two regions; 0.5 where nothing can be held out.
+        Threshold of the probability of the second of two regions; 0.5 if none can be held out.
 
     Examples
     --------
@@ -174,7 +173,7 @@ class RegionClassifier(Learner):
     called = "the classifier of regions"
 
     def suits(self, problem: PartitionProblem) -> bool:
-        """It is for graphs and images."""
+        """Whether the problem is one of graphs or images."""
         return problem.traits.words.of_graphs
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
@@ -187,7 +186,7 @@ class RegionClassifier(Learner):
         graphs = [seeing.graph_of(instance) for instance in data.instances]
         labels = [getattr(y, "labels", y) for y in data.given]  # of PartialLabels
         names = list(map(node_names, labels, graphs))
-        if self._names_pixels:  # of each image as many, in folds of about as many images too
+        if self._names_pixels:  # a number per image that hardly depends on the size of a fold
             most = max(PIXELS >> (len(graphs) - 1).bit_length(), 1)
             pairs = zip(graphs, names, strict=True)
             parts = [self._some_pixels(graph, y, most) for graph, y in pairs]
@@ -210,14 +209,15 @@ class RegionClassifier(Learner):
         return self.image is not None and self.image.nodes == "pixels"
 
     def _some_pixels(self, graph: FeatureGraph, y: Any, most: int) -> tuple[FeatureGraph, Any]:
-        rng = np.random.default_rng(self.random_state)  # the same ones in all folds
+        """At most ``most`` pixels drawn at random, the same ones in all folds, and their names."""
+        rng = np.random.default_rng(self.random_state)
         which = np.sort(rng.choice(graph.n_samples, min(graph.n_samples, most), replace=False))
         return graph.at(which), np.asarray(y)[which]
 
 
 @dataclass(frozen=True, eq=False)
 class SeenNodes(Stage):
-    """How probable each region is at each node of a graph, or at each pixel of its image."""
+    """The stage that gives each node, or pixel of an image, the probabilities of the regions."""
 
     of_pixels: bool
     models: Sequence[FrameModel] = ()
@@ -226,13 +226,13 @@ class SeenNodes(Stage):
 
     @property
     def states(self) -> NDArray[Any] | None:
-        """Names of the regions; None of pixels, which are no items of the graph."""
+        """Names of the regions; None if pixels are named, because nodes then have no states."""
         return None if self.of_pixels else self.classes
 
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
         graphs = [self.graph_of(instance) for instance in instances]
         probabilities = mean_probabilities(self.models, [graph.X for graph in graphs], self.owner)
-        if self.of_pixels:  # of a large image, those of a block are alike
+        if self.of_pixels:  # pixels of one block of a large image share its probabilities
             pairs = zip(probabilities, graphs, strict=True)
             probabilities = [
                 p if graph.regions is None else p[graph.regions.ravel()] for p, graph in pairs
@@ -243,7 +243,7 @@ class SeenNodes(Stage):
         ]
 
     def graph_of(self, instance: Instance) -> FeatureGraph:
-        """The graph, or that of all pixels of its image; without one all nodes are neighbours."""
+        """The graph of an instance, or of all pixels of its image; arrays make complete graphs."""
         graph = (
             instance.side if isinstance(instance.side, FeatureGraph) else FeatureGraph(instance.X)
         )
@@ -259,7 +259,7 @@ class Regions(Model):
     threshold: float  # of the probability of the second of two regions
 
     def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
-        """The nodes, or pixels, of each region; at most so many regions, the most probable ones."""
+        """The nodes, or pixels, of each region; of the K most probable regions if K is given."""
         code = self._code(np.asarray(instance.states), constraint.n_clusters)
         return Found.of(EquivalenceMatrix.from_labels(code), code)
 
@@ -273,7 +273,7 @@ class Regions(Model):
 def best_threshold(
     probabilities: list[Floats], regions: States, graphs: Sequence[FeatureGraph]
 ) -> float:
-    """The best one by the nodes that have names, by how much each stands for."""
+    """The threshold of :class:`RegionClassifier` by the loss on nodes with names, weighed by size."""
     by_threshold = []
     for p, code, graph in zip(probabilities, regions.codes, graphs, strict=True):
         is_named = code != UNKNOWN

@@ -249,7 +249,7 @@ class Chain(_Composition):
 
     @property
     def scaled(self) -> bool:
-        """Whether the last stage says so of its features."""
+        """Whether the features of the last stage keep their scales."""
         return bool(getattr(self._named()[-1][1], "scaled", False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from structsvm.partitions import EquivalenceMatrix
 from structsvm.support import Floats, Ints, shown
 
 EQUAL_FEATURES = 1e-5
-"""Difference of two features in fixed units, in which 1 is a usual one, that is none: rounding."""
+"""Differences up to which features in fixed units, where a usual difference is 1, are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +32,12 @@ class FeatureGraph:
     features : tuple of str, optional
         Names of the features; x0, x1, ... by default.
     spatial, made : array of bool of shape (P,), optional
-        Which features say where a node is rather than what it looks like, and which a stage of
-        features has made of those measured; none by default.
+        Which features say where a node is rather than what it looks like, and which were computed
+        from the measured ones by a stage of features; none by default.
     regions : array of int of shape (H, W), optional
         Node of each pixel, when this is the graph of an image.
     nodes : tuple, optional
-        What the nodes were called where they come from.
+        Names of the nodes in the graph that this one was made from.
     in_units : bool
         Whether the features have fixed units, so that no scale has to be learned for them.
     image : array of shape (H, W) or (H, W, C), optional
@@ -64,7 +64,7 @@ class FeatureGraph:
     image: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
-        """Fill in what was not given; refuse what is not a graph."""
+        """Fill in defaults; refuse arrays that are no graph."""
         refuse_no_array(self.X, "the feature matrix")
         X = np.array(as_floats(self.X, "the feature matrix", None, None))
         T, P = X.shape
@@ -109,10 +109,10 @@ class FeatureGraph:
         return T * (T - 1) // 2 if self.edges is None else int(self.edges.shape[1])
 
     def with_features(self, X: Floats, names: Sequence[str]) -> "FeatureGraph":
-        """The same graph with features (T, P') that were made of its own."""
-        own = dict(zip(self.features, self.spatial.tolist(), strict=True))
-        spatial = np.array([own.get(name, False) for name in names])
-        made = np.array([name not in own for name in names])
+        """The same graph with features (T, P') that were computed from its own."""
+        is_spatial = dict(zip(self.features, self.spatial.tolist(), strict=True))
+        spatial = np.array([is_spatial.get(name, False) for name in names])
+        made = np.array([name not in is_spatial for name in names])
         return replace(self, X=X, features=tuple(names), spatial=spatial, made=made)
 
     def at(self, nodes: Ints) -> "FeatureGraph":
@@ -129,24 +129,26 @@ class FeatureGraph:
         return replace(bare, X=X, edges=edges, sizes=sizes)
 
     def label_map(self, labels: Ints) -> Ints:
-        """Labels of the nodes (T,), or of the pixels, as (H, W); of the nodes without pixels."""
+        """Labels of nodes (T,) or of pixels as a map (H, W); unchanged if there is no image."""
         regions = self.regions
         if regions is None:
             return labels
         return labels.reshape(regions.shape) if labels.size == regions.size else labels[regions]
 
     def known_labels(self, y: Any) -> Any:
+        """See :func:`node_codes`."""
         return node_codes(y, self)
 
     def item_labels(self, y: Any) -> Any:
+        """See :func:`node_names`."""
         return node_names(y, self)
 
     def labelled(self, rows: Ints, truth: EquivalenceMatrix) -> NodeLabels:
-        """The labels of some nodes of the whole graph, whose eigenvalues are counted."""
+        """See :meth:`NodeLabels.of_some`."""
         return NodeLabels.of_some(rows, truth, self.sizes)
 
     def warn_of_free_cuts(self, name: str) -> None:
-        """DataWarning when a cut of this graph has nothing to do with the metric."""
+        """Warn if the best cut of this graph does not depend on the metric."""
         T = self.n_samples
         components = 1
         if self.edges is not None:
@@ -165,17 +167,17 @@ class FeatureGraph:
 
 
 def unique_edges(pairs: Ints) -> Ints:
-    """Pairs (2, n) in any order as edges ``i < j``, each once, sorted, (2, E)."""
+    """Edges ``i < j``, (2, E), sorted and each once, from pairs (2, n) in any order."""
     if not pairs.size:
         return np.empty((2, 0), dtype=np.int64)
     return np.unique(np.sort(pairs, axis=0), axis=1)
 
 
-def _vector(value: Any, name: str, usual: NDArray[Any]) -> NDArray[Any]:
-    """A vector of the shape and kind of the usual one, which an empty one stands for."""
+def _vector(value: Any, name: str, default: NDArray[Any]) -> NDArray[Any]:
+    """The value as an array of the shape and type of the default, which replaces an empty one."""
     vector = np.asarray(value)
     if not vector.size:
-        return usual
-    if vector.shape != usual.shape or not np.array_equal(vector.astype(usual.dtype), vector):
-        raise DataError(f"{name} must be {usual.size} {usual.dtype} values, got {value!r}")
-    return vector.astype(usual.dtype)
+        return default
+    if vector.shape != default.shape or not np.array_equal(vector.astype(default.dtype), vector):
+        raise DataError(f"{name} must be {default.size} {default.dtype} values, got {value!r}")
+    return vector.astype(default.dtype)

@@ -1,4 +1,4 @@
-"""Images as graphs of their pixels or superpixels; what comes in is never changed."""
+"""Images as graphs of their pixels or superpixels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,17 +20,16 @@ from structsvm.support import (
 )
 
 POSITION_SCALE = (0.28, 0.25)
-"""Scale of x and y over the longer side: about their spread over the pixels of an image."""
-LAB = (25.0, 12.0, 12.0)  # scale of L, a and b: about their spread over the pixels of a photograph
+"""Standard deviations of x and y over an image, about, in units of its longer side."""
+LAB = (25.0, 12.0, 12.0)  # standard deviations of L, a and b over a photograph, about
 MOST_PIXELS = 1_000_000
-"""Pixels that superpixels are computed from: larger images are reduced by a whole factor."""
-FEWER, PIXELS_OF_ONE = 5, 16
-"""Superpixels are made rounder where they are so many times fewer than were asked for, if there are
-so many pixels for each."""
-ROUNDER, ROUND = 3.0, 1e4
-"""By how much a larger compactness is tried in turn, and one from which on they are a grid."""
+"""The most pixels for SLIC: larger images are reduced by a whole factor."""
+FEWER = 5  # the compactness is raised if superpixels are so many times fewer than asked for,
+PIXELS_OF_ONE = 16  # and the image has at least so many pixels for each that was asked for
+COMPACTNESS_STEP = 3.0  # factor by which it is raised
+MAX_COMPACTNESS = 1e4  # where superpixels are a grid
 SMOOTHED_BY = (1.0, 2.0, 4.0, 8.0)
-"""Standard deviations in pixels of what a classifier of pixels sees around each."""
+"""Standard deviations in pixels of the Gaussian filters for the classifier of pixels."""
 GRADIENT_SCALE, TEXTURE_SCALE, CENTRE_SCALE, BORDER_SCALE = 0.8, 0.7, 0.14, 0.12
 
 
@@ -45,8 +44,8 @@ class GraphOfImage:
     n_superpixels : int
         About so many superpixels.
     compactness : float
-        Of SLIC: larger values make rounder superpixels. It is raised for a noisy image of which
-        there would be far fewer, with a warning.
+        Of SLIC: larger values make rounder superpixels. For a noisy image with far too few
+        superpixels it is raised, with a warning.
     edges : {"all", "adjacent"}
         Which superpixels are joined: all pairs, or those that touch.
     radius : float
@@ -122,15 +121,15 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
 
 
 def _superpixels(pixels: Floats, settings: GraphOfImage) -> Ints:
-    """The number of the superpixel of each pixel, (H, W), rounder where noise tears them apart."""
+    """The superpixel of each pixel, (H, W); noisy images get a larger compactness."""
     asked = settings.n_superpixels
     compactness = settings.compactness
     regions = _regions(pixels, asked, compactness)
     n_first = int(regions.max()) + 1
     n = n_first
     has_pixels = asked <= regions.size / PIXELS_OF_ONE
-    while FEWER * n < asked and has_pixels and compactness < ROUND:
-        compactness *= ROUNDER
+    while FEWER * n < asked and has_pixels and compactness < MAX_COMPACTNESS:
+        compactness *= COMPACTNESS_STEP
         regions = _regions(pixels, asked, compactness)
         n = int(regions.max()) + 1
     if compactness > settings.compactness:
@@ -143,7 +142,7 @@ def _superpixels(pixels: Floats, settings: GraphOfImage) -> Ints:
 
 
 def _regions(pixels: Floats, n_regions: int, compactness: float) -> Ints:
-    """The number of the region of SLIC that each pixel is in, (H, W)."""
+    """The number of the SLIC region of each pixel, (H, W)."""
     segmentation = require("skimage.segmentation", "images", "superpixels")
     superpixels = segmentation.slic(
         pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels,
@@ -158,10 +157,10 @@ def _regions(pixels: Floats, n_regions: int, compactness: float) -> Ints:
 
 
 def named_pixels(image: NDArray[Any]) -> FeatureGraph:
-    """The pixels of an image with what a classifier looks at, none of which are joined.
+    """The pixels of an image as a graph without edges, with features for a classifier of pixels.
 
-    Those of an image of more than a million pixels are blocks. Beside "all" features are, at four
-    scales, lightness, edges, and the two curvatures, in which thin lines show.
+    Nodes of an image of more than a million pixels are blocks of pixels. The features are those of
+    "all" and, at four scales, lightness, edges, and the two curvatures, which show thin lines.
     """
     factor = _factor(image)
     planes = [plane for _, plane, _ in _planes(in_unit_range(image, factor), "all")]
@@ -180,7 +179,7 @@ def named_pixels(image: NDArray[Any]) -> FeatureGraph:
 
 
 def _enlarged(regions: Ints, factor: int, image: NDArray[Any]) -> Ints:
-    """Regions of an image that was reduced by a factor, of all of its pixels, (H, W)."""
+    """The regions of a reduced image, repeated for all pixels of the original one, (H, W)."""
     H, W = image.shape[:2]
     return regions.repeat(factor, axis=0)[:H].repeat(factor, axis=1)[:, :W]
 
@@ -210,7 +209,7 @@ def _factor(image: NDArray[Any]) -> int:
 
 
 def _reduced(image: NDArray[Any], factor: int) -> Floats:
-    """Means over blocks of ``factor`` x ``factor`` pixels, the last ones perhaps narrower."""
+    """Means over blocks of ``factor`` x ``factor`` pixels; the last blocks may be smaller."""
     H, W = image.shape[:2]
     rows = np.arange(0, H, factor)
     columns = np.arange(0, W, factor)
@@ -248,7 +247,7 @@ def in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
 
 
 def _planes(pixels: Floats, features: str) -> list[tuple[str, Floats, bool]]:
-    """Name, values (H, W) in fixed units and whether it is a place, of each feature of pixels."""
+    """Name, values (H, W) in fixed units, and whether it is spatial, for each feature of pixels."""
     H, W, C = pixels.shape
     longer = max(H, W)
     y, x = np.mgrid[:H, :W] + 0.5
@@ -280,7 +279,3 @@ def _planes(pixels: Floats, features: str) -> list[tuple[str, Floats, bool]]:
         ("off-centre y", np.abs(y / H - 0.5) / CENTRE_SCALE, True),
         ("border", border / BORDER_SCALE, True),
     ]
-
-
-RARE, SOFT_PART, MOST_DOUBTFUL = 0.02, 0.8, 0.25
-"""Parts of the pixels: of a value of a soft edge, of such that look so, and of all of them."""

@@ -13,32 +13,34 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from structsvm.errors import DataError, SettingsError, parameter, warn, without_warnings
-from structsvm.graphs.images import MOST_DOUBTFUL, RARE, SOFT_PART
 from structsvm.support import limits, require
 
 IMAGE_KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MASK_KINDS = (*IMAGE_KINDS, ".npy")
 MOST_GREY = 2**16 - 1
-FEW_LEVELS = 16  # of the 256 of 8 bits: what a camera of 12 bits leaves of 16
+FEW_LEVELS = 16  # levels of 8 bits up to which 16 bits are hardly used, as by cameras of 12 bits
 MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
-VOID = 255  # the value of pixels that nobody judged in masks of Pascal VOC and Cityscapes
+RARE = 0.02  # a value of fewer of the pixels may be that of a soft edge
+SOFT_PART = 0.8  # share of the pixels with rare values that must lie between two other values
+MOST_DOUBTFUL = 0.25  # the largest share of all pixels that may have rare values
+VOID = 255  # the value of unjudged pixels in masks of Pascal VOC and Cityscapes
 LEAVES_OUT = parameter("missing_labels", VOID) + " leaves them out"
 TRANSPARENT = 1 << 24  # the label of transparent pixels, which is no colour
-OPAQUE = 128  # the opacity, of 255, from which on a pixel is seen
+OPAQUE = 128  # the opacity, of 255, from which on a pixel is visible
 GREYS = ("1", "L", "LA", "La")
-"""What Pillow calls greys; those with an A also say how opaque they are, which is left out."""
-LOSSY = (".jpg", ".jpeg", ".webp")
-NEAR_GREYS = 8
-"""Kinds that are compressed with losses, which show as greys that differ by less than this."""
+"""Pillow's modes of greys; those with an A also have an opacity, which is left out."""
+LOSSY = (".jpg", ".jpeg", ".webp")  # endings of files that may be compressed with losses
+NEAR_GREYS = 8  # greys of such a label map that differ by less are taken for these losses
 
 
 def is_picture(x: Any) -> bool:
+    """Whether it is a path, or an image of Pillow."""
     return isinstance(x, str | PathLike) or hasattr(x, "getbands")
 
 
 def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
-    """Grey (H, W) or RGB (H, W, 3), in 8 bits, of the path of an image or an image of Pillow."""
+    """Grey (H, W) or RGB (H, W, 3) values in 8 bits, from a path or an image of Pillow."""
     name = _check_kind(picture, IMAGE_KINDS)
     values = _values(_opened(picture, name, max_pixels), name)
     if values.dtype == np.uint8:
@@ -62,7 +64,7 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
 
 
 def label_map_of(picture: Any) -> NDArray[np.int64]:
-    """The values of a label map, (H, W): one colour is one label, in every image."""
+    """The labels of the pixels, (H, W): a colour is the same integer in every image."""
     values, doubt = read_label_map(picture)
     if doubt:
         warn(doubt)
@@ -72,9 +74,9 @@ def label_map_of(picture: Any) -> NDArray[np.int64]:
 def read_label_map(
     picture: Any, max_pixels: int | None = None, missing: Sequence[str] = ()
 ) -> tuple[NDArray[np.int64], str]:
-    """A label map, -1 where a value is ``missing``, and what is doubtful about it, if anything."""
+    """A label map, -1 where a value is ``missing``, and a sentence on a doubt about it, or ""."""
     name = _check_kind(picture, MASK_KINDS)
-    left_out = [_as_value(one) for one in missing]
+    left_out = [_as_value(text) for text in missing]
     if name.lower().endswith(".npy"):
         values = _with_hard_edges(name, _array(Path(picture), max_pixels).astype(np.int64))
         return np.where(np.isin(values, left_out), -1, values), ""
@@ -82,10 +84,10 @@ def read_label_map(
     values = _values(image, name)
     if values.ndim == 3:  # one integer for a colour
         values = values.astype(np.int64) @ (1 << 16, 1 << 8, 1)
-    places = np.asarray(image) if image.mode == "P" else values
+    indices = np.asarray(image) if image.mode == "P" else values  # of a palette
     values = np.where(_is_seen(image), values.astype(np.int64), TRANSPARENT)
-    is_missing = np.isin(values, left_out) | np.isin(places, left_out)
-    doubt = "" if left_out else _doubt_about_void(name, np.unique(places), LEAVES_OUT)
+    is_missing = np.isin(values, left_out) | np.isin(indices, left_out)
+    doubt = "" if left_out else _doubt_about_void(name, np.unique(indices), LEAVES_OUT)
     values = _with_hard_edges(name, values)
     kinds = np.unique(values)
     shades = np.unique(values & 255)
@@ -99,6 +101,7 @@ def read_label_map(
 
 
 def _as_value(text: str) -> int:
+    """The integer of a label, written as a number or as a colour."""
     with suppress(ValueError):
         return int(text[1:], 16) if text.startswith("#") else int(text)
     raise SettingsError(
@@ -107,7 +110,7 @@ def _as_value(text: str) -> int:
 
 
 def _is_seen(image: Any) -> NDArray[np.bool_]:
-    """Which pixels of a picture are opaque; all of one that is as opaque everywhere."""
+    """Which pixels of a picture are opaque, (H, W); all if none is."""
     if "A" not in image.getbands() and "transparency" not in image.info:
         return np.ones(image.size[::-1], dtype=np.bool_)
     opaque = np.asarray(image.convert("RGBA"))[:, :, 3] >= OPAQUE
@@ -115,7 +118,7 @@ def _is_seen(image: Any) -> NDArray[np.bool_]:
 
 
 def _doubt_about_void(name: str, values: NDArray[Any], way_out: str) -> str:
-    """A sentence on 255 beside small labels, which many sets give to pixels nobody judged."""
+    """A sentence if 255 is beside small labels: many data sets mark unjudged pixels by it."""
     others = values[values != VOID]
     if not (2 <= others.size < values.size and others.max() < MOST_LABELS):
         return ""
@@ -126,12 +129,12 @@ def _doubt_about_void(name: str, values: NDArray[Any], way_out: str) -> str:
 
 
 def levelled(y: Any, name: str) -> Any:
-    """Labels of pixels, (H, W), as :func:`label_map_of` has those of a picture; others as given."""
+    """A label map without soft edges, (H, W), as :func:`label_map_of` has it; other labels as is."""
     values: Any = np.asarray(y) if isinstance(y, list | tuple) and np.ndim(y[0]) == 1 else y
     is_map = isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iuf"
     if not is_map or not np.isfinite(values).all():
         return y
-    # Those of files, of which it is told where they are read, are wider.
+    # Label maps from files are int64; the doubt about them is told where they are read.
     doubt = _doubt_about_void(name, np.unique(values), "give -1 there")
     if doubt and values.dtype == np.uint8:
         warn(doubt)
@@ -139,9 +142,9 @@ def levelled(y: Any, name: str) -> Any:
 
 
 def _with_hard_edges(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """A label map, (H, W), in which rare values between two others are the nearest of them."""
+    """A label map (H, W) with the values of soft edges replaced by the nearest frequent value."""
     kinds, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    rare = (sizes < RARE * values.size) & (kinds >= 0)  # -1 is no level
+    rare = (sizes < RARE * values.size) & (kinds >= 0)  # -1 marks a missing label
     if rare.sum() < 2 or 2 * rare.sum() < kinds.size or not 2 <= (~rare).sum() <= MOST_LABELS:
         return values
     codes = codes.reshape(values.shape)
@@ -174,11 +177,11 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
 
 
 def _opened(picture: Any, name: str, max_pixels: int | None) -> Any:
-    """An image of Pillow, turned as its camera was held."""
+    """An image of Pillow, rotated upright by its EXIF orientation."""
     pillow: Any = require("PIL.Image", "images", "reading images")
     upright: Any = require("PIL.ImageOps", "images", "reading images").exif_transpose
     try:
-        # The size of a file is spoken of here; the image of somebody else is left open.
+        # The size is checked below; an image that the user has opened stays open.
         with without_warnings(pillow.DecompressionBombWarning):
             is_file = isinstance(picture, str | PathLike)
             source = pillow.open(picture) if is_file else nullcontext(picture)
@@ -206,7 +209,7 @@ def _values(image: Any, name: str) -> NDArray[Any]:
 
 
 def _check_kind(picture: Any, kinds: tuple[str, ...]) -> str:
-    """What to call a picture; DataError for a path at which there is no file of these kinds."""
+    """The name of a picture in messages; a DataError for a path without a file of these kinds."""
     if not isinstance(picture, str | PathLike):
         return "the image"
     if not os.path.isfile(picture) or not str(picture).lower().endswith(kinds):

@@ -22,8 +22,9 @@ from structsvm.partitions.losses import adjusted_rand_of
 from structsvm.support import Bools, Floats, Ints
 
 LOST = 0.6
-"""Of the loss of one single part, or of the pixels of a label: nodes that lose more are too coarse.
-On photographs of horses, where they are not what limits a cut, 150 superpixels lose up to half."""
+"""Nodes are too coarse if their best partition loses more than this share of the loss of one part,
+or of the pixels of a label. On photographs of horses, where superpixels do not limit a cut, 150 of
+them lose up to half."""
 NOTHING_TOGETHER = (
     "every node has its own label, and any metric cuts them correctly: labels say which nodes "
     "belong together"
@@ -51,12 +52,12 @@ class NodeLabels:
     M: EquivalenceMatrix
     """Each node in the cluster that most of it belongs to."""
     counts: Floats
-    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes, or to what
-    is labelled of them, by which alone is measured then."""
+    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes, or to their
+    labelled parts, on which alone scores are measured then."""
     names: NDArray[Any] | None = None
-    """What the labels are called, (K,), if they are called anything."""
+    """Names of the labels, (K,), if they have names."""
     pixels: Ints | None = None
-    """The number of the label of each pixel of an image, (H W,), -1 where there is none."""
+    """The number of the label of each pixel of an image, (H W,), -1 for one without a label."""
 
     @property
     def n_clusters(self) -> int:
@@ -76,7 +77,7 @@ class NodeLabels:
         return float(shares.sum())
 
     def common(self, labels: Ints, n: int) -> Floats:
-        """How much of each label has each of n numbers, (K, n), given those of nodes or pixels.
+        """The overlap of each true label with each of ``n`` labels of nodes or pixels, (K, n).
 
         Raises
         ------
@@ -98,10 +99,10 @@ class NodeLabels:
 
     @property
     def least_loss(self) -> float:
-        """The least loss of a partition of the nodes: that of one part, or of the best found.
+        """The least loss of a partition of the nodes that a local search finds, or of one part.
 
-        Nodes are moved from where most of them belongs, as long as that is better: ``Tr(M M')`` is
-        convex in what the parts hold, and a linear bound says where each node adds most.
+        The search starts with each node in the part of its most frequent label. ``Tr(M M')`` is
+        convex in what the parts hold: each step maximises its linearization, node by node.
         """
         n = self.counts
         N = self.counts.sum(axis=0)
@@ -127,7 +128,7 @@ class NodeLabels:
 
     @classmethod
     def of_some(cls, rows: Ints, M: EquivalenceMatrix, sizes: Floats) -> "NodeLabels":
-        """A partition of some of the nodes, of the others of which nothing is known."""
+        """Make labels of a partition of the nodes ``rows``; the others have no label."""
         counts = np.zeros((sizes.size, M.n_clusters))
         counts[rows, M.labels] = sizes[rows]
         return cls(EquivalenceMatrix.from_labels(counts.argmax(axis=1)), counts)
@@ -186,7 +187,7 @@ def node_labels(y: Any, graph: Any) -> NodeLabels:
 
 
 def node_names(y: Any, graph: Any) -> Any:
-    """The name of each node, (T,), None where it has none: that of most of what it is made of."""
+    """The name of each node, (T,), that of most of its pixels; None for one without a label."""
     if hasattr(y, "constraint"):  # PartialLabels
         return y
     counts: NDArray[Any]
@@ -198,41 +199,40 @@ def node_names(y: Any, graph: Any) -> Any:
         counts, kinds, _ = _counted(values, ~unknown_labels(values), graph)
     names = np.full(graph.n_samples, None, dtype=object)
     if kinds is not None and kinds.size:
-        there = counts.any(axis=1)
-        names[there] = kinds[counts.argmax(axis=1)[there]].tolist()
+        has_label = counts.any(axis=1)
+        names[has_label] = kinds[counts.argmax(axis=1)[has_label]].tolist()
     return names
 
 
 def node_codes(y: Any, graph: Any) -> Any:
-    """Labels of which some are -1, as one number for each node, -1 for a node without any."""
+    """Labels in part as a number for each node, -1 for one without a label; full labels as is."""
     if isinstance(y, NodeLabels) or hasattr(y, "constraint"):
         return y
     if isinstance(y, Mapping) and graph.nodes is not None:
         strangers = sorted(y.keys() - set(graph.nodes), key=str)
         if strangers:
-            told = f"{strangers[0]!r} has a label and is no node ({len(strangers)} in all)"
+            message = f"{strangers[0]!r} has a label and is no node ({len(strangers)} in all)"
             if len(strangers) == len(y):
-                raise DataError(f"{told}: nodes are called like {graph.nodes[0]!r}")
-            warn(f"{told}: its label is left out")
+                raise DataError(f"{message}: nodes are called like {graph.nodes[0]!r}")
+            warn(f"{message}: its label is left out")
     values = _values(y, graph)
     is_labelled = ~unlabelled(values)
-    # Labels without gaps are read as full ones.
     if is_labelled.all() or missing_labels(values).any():
         return y
     counts, kinds, pixels = _counted(values, is_labelled, graph)
     if not kinds.size:
         return np.full(graph.n_samples, UNKNOWN)
-    there = counts.any(axis=1)
+    has_label = counts.any(axis=1)
     most = counts.argmax(axis=1)
-    if there.all() and values.shape != (graph.n_samples,):
-        # Measured by the pixels that are labelled.
+    if has_label.all() and values.shape != (graph.n_samples,):
+        # Every node has labelled pixels, which scores are measured on.
         M = EquivalenceMatrix.from_labels(most)
         return NodeLabels(M, counts.astype(float), kinds, pixels)
-    return np.where(there, most, UNKNOWN)
+    return np.where(has_label, most, UNKNOWN)
 
 
 def teaching(truths: Sequence[NodeLabels]) -> list[int]:
-    """The graphs whose nodes have more than one label; a warning for the others."""
+    """Numbers of the graphs whose nodes have more than one label; warns of the others."""
     kept = [i for i, truth in enumerate(truths) if truth.M.n_clusters > 1]
     apart = bool(truths) and all(truth.M.n_clusters == truth.M.n_samples for truth in truths)
     if apart:
@@ -250,20 +250,20 @@ def teaching(truths: Sequence[NodeLabels]) -> list[int]:
 
 
 def limit_of(labels: Sequence[Any]) -> str:
-    """What no partition of the nodes can do, and the way out; "" where there is no limit."""
+    """Sentences if superpixels are too coarse for the true labels, with a remedy; "" otherwise."""
     truths = [truth for truth in labels if isinstance(truth, NodeLabels)]
     if not truths:
         return ""
     loss = float(np.mean([truth.least_loss for truth in truths]))
     single = float(np.mean([truth.n_clusters - 1 for truth in truths]))
-    there = Counter[Any]()
+    all_pixels = Counter[Any]()
     kept = Counter[Any]()
     for truth in truths:
         names = range(truth.n_clusters) if truth.names is None else truth.names.tolist()
         inside = np.eye(truth.n_clusters)[truth.counts.argmax(axis=1)] * truth.counts
-        there.update(dict(zip(names, truth.counts.sum(axis=0), strict=True)))
+        all_pixels.update(dict(zip(names, truth.counts.sum(axis=0), strict=True)))
         kept.update(dict(zip(names, inside.sum(axis=0), strict=True)))
-    shares = {name: kept[name] / there[name] for name in there}
+    shares = {name: kept[name] / all_pixels[name] for name in all_pixels}
     if loss <= LOST * single and min(shares.values()) >= 1 - LOST:
         return ""
     worst = min(shares, key=lambda name: float(shares[name]))
@@ -317,19 +317,19 @@ def _values(y: Any, graph: Any) -> NDArray[Any]:
 def _counted(
     values: NDArray[Any], is_labelled: Bools, graph: Any
 ) -> tuple[Ints, NDArray[Any], Ints | None]:
-    """The pixels of each node with each label, (T, K); the labels, and those of pixels."""
+    """Counts of the labels in each node, (T, K), their names, (K,), and the label of each pixel."""
     T = graph.n_samples
     regions = graph.regions
     places = np.arange(T) if regions is None or values.shape == (T,) else regions
     numbers = np.full(places.shape, UNKNOWN, dtype=np.int64)
-    of = places
-    if not is_labelled.all():  # a photograph has too many pixels to copy them for nothing
+    nodes = places
+    if not is_labelled.all():  # otherwise large photographs are not copied
         values = values[is_labelled]
-        of = of[is_labelled]
+        nodes = nodes[is_labelled]
     kinds, codes = numbered(values.ravel(), "labels")
     numbers[is_labelled] = codes
     K = kinds.size
-    counts = np.bincount(of.ravel() * K + codes, minlength=T * K).reshape(T, K)
+    counts = np.bincount(nodes.ravel() * K + codes, minlength=T * K).reshape(T, K)
     if regions is None:
         return counts, kinds, None
     return counts, kinds, (numbers if places is regions else numbers[regions]).ravel()

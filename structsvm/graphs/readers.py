@@ -1,4 +1,4 @@
-"""Graphs as users hold them, made into arrays; what comes in is never changed."""
+"""Read networkx graphs, adjacency matrices and images as :class:`FeatureGraph`."""
 
 from collections import Counter
 from contextlib import suppress
@@ -17,8 +17,8 @@ from structsvm.graphs.label_maps import is_picture, pixels_of
 from structsvm.support import Floats
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
-"""Names under which the nodes of a networkx graph are looked at for their feature vector; the last
-is that of the region adjacency graphs of scikit-image."""
+"""Attributes of the nodes of a networkx graph that may hold their feature vector; the last one is
+that of scikit-image's region adjacency graphs."""
 SIZE_ATTRIBUTE = "pixel count"
 NO_FEATURES = ("label", SIZE_ATTRIBUTE)
 """Attributes that are never features by themselves: labels, and the sizes of superpixels."""
@@ -124,9 +124,9 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
     if A.shape != (T, T):
         raise DataError(f"{shapes}: expected (T, T), (T, P)")
     A.sum_duplicates()
-    there = (A.data != 0) & (A.coords[0] != A.coords[1])
-    (i, j) = (ends[there] for ends in A.coords)
-    values = A.data[there]
+    is_edge = (A.data != 0) & (A.coords[0] != A.coords[1])
+    (i, j) = (ends[is_edge] for ends in A.coords)
+    values = A.data[is_edge]
     wrong = np.flatnonzero(~((values > 0) & (values < np.inf)))
     if wrong.size:
         raise DataError(
@@ -142,7 +142,7 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
 
 
 def is_one(Xs: Any) -> bool:
-    """Whether this is a graph or an image by itself, and no list of some."""
+    """Whether it is a single graph or image rather than a list of them."""
     if isinstance(Xs, np.ndarray):
         return Xs.dtype != object and Xs.ndim in (2, 3)
     if isinstance(Xs, tuple) and len(Xs) == 2:
@@ -154,7 +154,7 @@ def is_one(Xs: Any) -> bool:
 
 
 def graphs_as_list(Xs: Any) -> list[Any]:
-    """One graph or image is a list of one."""
+    """A list of graphs or images; a single one becomes a list of one."""
     try:
         return [Xs] if is_one(Xs) else list(Xs)
     except TypeError:
@@ -162,7 +162,7 @@ def graphs_as_list(Xs: Any) -> list[Any]:
 
 
 def _features(graph: Any) -> tuple[Floats, tuple[str, ...]]:
-    """The vectors of the nodes, (T, P), and the attributes that they are made of, if several."""
+    """The feature vectors of the nodes, (T, P), and the names of their attributes if several."""
     (first, has), *_ = graph.nodes(data=True)
     key = next((name for name in NODE_FEATURES if name in has), None)
     names = sorted((name for name in has if name not in NO_FEATURES), key=str)

@@ -12,16 +12,16 @@ from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.support import Floats, Ints
 
-EDGES_AT_ONCE = 2**18  # edges whose differences are held at once
+EDGES_AT_ONCE = 2**18  # edges whose differences are in memory at a time
 APPEARANCE = 0.5
 SPATIAL = 1 / 16
-"""Where learning starts on images, in their fixed units. Measured: better than the best of a grid,
-which often ends at its edge."""
+"""Weights at which learning starts on images, in their fixed units. They were better than the best
+of a grid, which often is at the grid's edge."""
 BESIDE_MADE = 0.1
-"""What is left of these beside features that were made, such as scores of regions. Measured: all
-of them drown two scores in ten other features."""
+"""Factor of these weights beside computed features, such as scores of regions: with the full
+weights, ten other features would drown two scores."""
 MEAN_EXPONENT = 3.0
-"""Where learning starts on other graphs: the mean over their edges of the exponent of W."""
+"""Mean over all edges of the exponent of W at which learning starts on other graphs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,11 @@ class Similarity:
         return Weights(self._matrix(values, 1.0), values)
 
     def gradient(self, W: Weights, plus: Floats, minus: Floats, degree: Floats) -> Floats:
-        """Gradient with respect to ``B``, (P, P), of a function of ``W``."""
+        """Gradient with respect to ``B``, (P, P), of a function of ``W``.
+
+        The function's gradient with respect to ``W_ij`` is ``plus_i . plus_j - minus_i . minus_j +
+        (degree_i + degree_j) / 2``.
+        """
         X = self.X
         if self.edges is None:
             H = plus @ plus.T
@@ -126,7 +130,7 @@ class Similarity:
 
     @cached_property
     def _pattern(self) -> sp.csr_array:
-        """The number of the edge of each entry of the matrix, E on the diagonal."""
+        """The matrix (T, T) whose entries are the numbers of their edges, E on the diagonal."""
         assert self.edges is not None
         T = self.X.shape[0]
         E = self.edges.shape[1]
@@ -141,12 +145,11 @@ class Similarity:
 
 
 def start_scale(graphs: Sequence[FeatureGraph], weights: Floats) -> Floats:
-    """Square root of the diagonal metric at which learning starts, (P,); ``weights`` (N,)."""
+    """Square root of the diagonal metric at which learning starts, (P,); ``weights`` of graphs."""
     spatial = graphs[0].spatial
     start = np.where(spatial, SPATIAL, APPEARANCE)
     if not all(graph.in_units for graph in graphs):
-        # Each graph is summed by itself: one of weight 2 then is the same, to the last bit, as one
-        # that is there twice.
+        # Each graph is summed by itself, so that a graph of weight 2 has the same bits as two.
         within = np.array([((graph.X - graph.X.mean(axis=0)) ** 2).sum(axis=0) for graph in graphs])
         nodes = weights * [len(graph.X) for graph in graphs]
         deviation = np.sqrt((weights[:, None] * within).sum(axis=0) / nodes.sum())

@@ -1,4 +1,4 @@
-"""The learned metric in other libraries: segments, points, data frames, graphs and poses."""
+"""Conversions to and from other libraries: segments, distances, data frames, graphs and poses."""
 
 from structsvm.support.lazy import lazy
 

@@ -1,4 +1,4 @@
-"""A fitted learner as what other libraries take: distances, breakpoints, frames, files, graphs."""
+"""What other libraries take from a learner: distances, breakpoints, frames, files, graphs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ from structsvm.support import Ints, csv_text, data_frame, ending_of, npz, write_
 
 
 def distance_function(learner: MetricLearner) -> Callable[..., float]:
-    """Return a function of two standardised points (P,), which is their distance in the metric.
+    """Return the function that computes the distance of two standardised points (P,).
 
     It takes ``squared=True`` as in metric-learn, and can be given to scikit-learn as ``metric=``.
     It does not change when the learner is fitted again.
@@ -89,7 +89,7 @@ def metric_frame(learner: MetricLearner) -> Any:
     >>> metric_frame(MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2)).shape
     (2, 2)
     """
-    metric_of(learner)  # which others do not have
+    metric_of(learner)  # refuses learners without a metric
     names = learner.metric_feature_names_
     return data_frame("pandas", learner.get_mahalanobis_matrix(), names, names)
 
@@ -138,16 +138,17 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str]) -> None:
 def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     """Return a graph whose edges have the learned similarity of their ends as ``weight``.
 
-    It goes wherever a weighted graph goes, such as ``skimage.graph.cut_normalized``. Weights are in
-    (0, 1]; of what is no networkx graph, nodes are 0 to T - 1, each in a list ``labels``.
+    It can be given to any function of weighted graphs, such as ``skimage.graph.cut_normalized``.
+    Weights are in (0, 1]. Unless the input is a networkx graph, nodes are 0 to T - 1, and each has
+    an attribute ``labels``, a list of its number.
 
     Parameters
     ----------
     learner : MetricLearner
         Of graphs, such as one with ``problem=NormalizedCut()``; fitted.
     graph : networkx.Graph, image, (adjacency, features) or FeatureGraph
-        As for ``learner.predict``. Of a networkx graph a copy is made, everything but the weights
-        being kept; of a multigraph, one edge between two nodes.
+        As for ``learner.predict``. A networkx graph is copied with everything but its weights; a
+        multigraph is reduced to one edge between two nodes.
 
     Raises
     ------

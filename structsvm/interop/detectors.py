@@ -1,4 +1,4 @@
-"""The learned metric in ruptures; imported when it is asked for, because ruptures is optional."""
+"""The learned metric as a cost and a detector of ruptures, which is an optional library."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def ruptures_cost(learner: MetricLearner) -> "MetricCost":
     >>> bool(cost.fit(X).error(0, 20) < cost.error(10, 30))
     True
     """
-    metric_of(learner)  # which others do not have
+    metric_of(learner)  # refuses learners without a metric
     return MetricCost(learner)
 
 
@@ -55,7 +55,7 @@ def ruptures_detector(learner: MetricLearner) -> "MetricDetector":
     >>> ruptures_detector(learner).fit(X).predict()
     [20, 40]
     """
-    metric_of(learner)  # which others do not have
+    metric_of(learner)  # refuses learners without a metric
     return MetricDetector(learner)
 
 
@@ -97,7 +97,7 @@ class MetricDetector(KernelCPD):  # type: ignore[misc]
 
 
 def _signal(learner: MetricLearner, signal: Any) -> Floats:
-    """One standardised signal, (T, P), whose sums keep their digits; a vector is univariate."""
+    """A standardised and centred signal, (T, P); a vector is a single column."""
     if isinstance(signal, np.ndarray) and signal.ndim == 1:
         signal = signal[:, None]
     (instance,) = prepare(learner, [signal])

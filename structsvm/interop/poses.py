@@ -1,4 +1,4 @@
-"""Datasets of poses as recordings, and what was found in them as others read it."""
+"""Datasets of poses as recordings, and labels of behaviour for other libraries."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -17,9 +17,9 @@ DIMS = ("time", "individuals", "keypoints", "space")
 
 
 def pose_recordings(dataset: Any) -> list[Recording]:
-    """Return a recording of each individual, of features that no move of the arena changes.
+    """Return a recording of each individual, with features that do not change if the arena moves.
 
-    They are the speed of each keypoint, the distance between any two, the angle at each keypoint
+    These are the speed of each keypoint, the distance between any two, the angle at each keypoint
     between the one before and the one after it, and ``turning``, the rate at which the line from
     the first keypoint to the last one turns. Fewer keypoints make fewer features:
     ``dataset.sel(keypoints=[...])``, in the order along the body.
@@ -33,7 +33,7 @@ def pose_recordings(dataset: Any) -> list[Recording]:
     Returns
     -------
     list of Recording
-        In the order of the individuals, called ``file/individual`` by the attribute
+        In the order of the individuals, called ``file/individual`` after the attribute
         ``source_file``, with times in the unit of the dataset.
 
     Raises
@@ -78,7 +78,7 @@ def pose_recordings(dataset: Any) -> list[Recording]:
 
 
 def _seen(points: Floats, at: Floats, keypoints: Sequence[str], name: str) -> Floats:
-    """Interpolate missing positions (T, K, D) in time."""
+    """Positions (T, K, D), interpolated in time where they are missing, with a warning."""
     unseen = np.asarray(np.isnan(points).any(axis=2))
     for keypoint, was_seen in zip(keypoints, (~unseen).T, strict=True):
         if not was_seen.any():
@@ -92,7 +92,7 @@ def _seen(points: Floats, at: Floats, keypoints: Sequence[str], name: str) -> Fl
 
 
 def _features(points: Floats, at: Floats, keypoints: Sequence[str]) -> dict[str, Floats]:
-    """Return features (T,) by name, of positions (T, K, D)."""
+    """The features of positions (T, K, D), (T,) each, by name."""
     columns = {
         f"{name} speed": np.linalg.norm(np.gradient(points[:, k], at, axis=0), axis=1)
         for k, name in enumerate(keypoints)
@@ -103,7 +103,7 @@ def _features(points: Floats, at: Floats, keypoints: Sequence[str]) -> dict[str,
     for k in range(1, len(keypoints) - 1):
         one, other = (_unit(points[:, j] - points[:, k]) for j in (k - 1, k + 1))
         sides = (np.linalg.norm(part, axis=1) for part in (one - other, one + other))
-        # exact where they are parallel
+        # Kahan's formula is accurate for nearly parallel vectors, too.
         columns[f"angle at {keypoints[k]}"] = 2 * np.arctan2(*sides)
     if len(keypoints) > 1:
         along = np.gradient(_unit(points[:, -1] - points[:, 0]), at, axis=0)

@@ -1,4 +1,4 @@
-"""What every floor stands on: contracts, checks, progress, optional libraries; here is its face."""
+"""Helpers of all packages: contracts, checks of values, progress, files, optional libraries."""
 
 from structsvm.support.lazy import lazy
 

@@ -1,7 +1,7 @@
-"""Arrays by name, in files that hold nothing that could run.
+"""Files of named arrays that hold nothing that could run.
 
-They are in one ``.npz`` file, without pickles, and with a JSON header in files of ours.
-The checksum of each member, which a zip file has anyway, tells a damaged one.
+They are ``.npz`` files without pickles; ours have a JSON header as well. The checksums of zip files
+reveal damaged members.
 """
 
 import io
@@ -27,7 +27,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def npz(arrays: Mapping[str, Any], *, compressed: bool = False) -> bytes:
-    """The content of an ``.npz`` file without any pickle, which not every numpy.savez promises."""
+    """The content of an ``.npz`` file; never with pickles, as older versions of numpy.savez allow."""
     buffer = io.BytesIO()
     how = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(buffer, "w", how) as file:
@@ -40,7 +40,7 @@ def npz(arrays: Mapping[str, Any], *, compressed: bool = False) -> bytes:
 def read_npz(
     file: BinaryIO, names: Container[str] | None = None, max_bytes: int | None = None
 ) -> tuple[Arrays, list[str]]:
-    """Arrays of an ``.npz`` file, and the names of all it has."""
+    """The arrays of some names in an ``.npz`` file, and the names of all its arrays."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     if file.read(2) not in (b"", b"PK", npy.MAGIC_PREFIX[:2]):
@@ -48,7 +48,7 @@ def read_npz(
     with zipfile.ZipFile(file) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         wanted = {name: info for name, info in members.items() if names is None or name in names}
-        # No more than this comes out of a member, whatever is in it.
+        # zipfile never extracts more of a member than its header says.
         check_bytes(sum(info.file_size for info in wanted.values()), size, max_bytes)
         arrays = {}
         for name, info in wanted.items():
@@ -65,16 +65,16 @@ def read_npz(
 
 @dataclass(frozen=True)
 class Archive:
-    """A kind of file."""
+    """A file format with a header and arrays, which this version of structsvm writes and reads."""
 
     kind: str  # "model" or "checkpoint"
     version: int
-    error: type[StructSVMError]  # what is raised for a file that is not one
+    error: type[StructSVMError]  # raised for any file that cannot be read or written
 
     def write(
         self, path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]
     ) -> None:
-        """Write a file so that a reader finds all of it or what was there before."""
+        """Write a file, of which a reader finds either the old or the new content."""
         named = {"format": f"structsvm {self.kind}", "version": self.version, **header}
         text = np.frombuffer(json.dumps(named).encode(), dtype=np.uint8)
         try:
@@ -84,7 +84,7 @@ class Archive:
             raise self.error(f"{path}: cannot be written: {reason}") from error
 
     def read(self, path: Path, max_bytes: int | None = None) -> tuple[dict[str, Any], Arrays]:
-        """The header and the arrays of a file that is what it was when it was written."""
+        """The header and the arrays of a file, which must be whole and of this version."""
         expected = f"structsvm {self.kind}"
         try:
             with path.open("rb") as file:

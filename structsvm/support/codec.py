@@ -1,7 +1,4 @@
-"""Values as JSON and arrays, and back: nothing but data, and only classes that are trusted.
-
-And by their fingerprints, which another process knows them by.
-"""
+"""Encode values as JSON and arrays, decode trusted classes alone, and fingerprint values."""
 
 import hashlib
 import math
@@ -20,13 +17,13 @@ from structsvm.support.contract import settings_in, without_remembered
 
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 TIMES_REPEATED, ROOM = 100, 1000
-"""References may make what is written so many times as large, and a little more: what is loaded is
-walked through as if each of them were written out, by ``repr`` for one."""
+"""With all references written out, a file may have so many times as many values, plus ROOM: code
+such as ``repr`` visits a loaded value once for each reference to it."""
 
 
 @dataclass(frozen=True)
 class Unstored:
-    """Stands in a loaded learner where a function or another object of the user's stood."""
+    """A placeholder in a loaded learner for a function or another object that was not stored."""
 
     description: str
 
@@ -36,7 +33,7 @@ class Unstored:
 
 
 def refuse_unstored(parameters: Mapping[str, Any]) -> None:
-    """Check that no setting was lost in a model file."""
+    """Refuse settings that a model file could not hold."""
     for name, value in parameters.items():
         if isinstance(value, Unstored):
             raise SettingsError(
@@ -46,11 +43,11 @@ def refuse_unstored(parameters: Mapping[str, Any]) -> None:
 
 
 RENAMED_FIELDS = {("SupportLabelling", "sample"): "instance"}
-"""Fields that files may still have under an older name, by class and that name."""
+"""Present names of fields that older files have under another name, by class and that name."""
 
 
 class Unstorable(TypeError):
-    """A value that no file can hold, and where it is."""
+    """Raised for a value that no file can hold, with its place in the whole."""
 
     def __init__(self, value: Any, place: tuple[str, ...]) -> None:
         super().__init__(f"{'.'.join(place)} is {value!r}")
@@ -58,7 +55,7 @@ class Unstorable(TypeError):
 
 
 class Codec:
-    """What can be written: plain values, arrays, and instances of trusted classes."""
+    """Encodes and decodes plain values, arrays, and instances of trusted classes."""
 
     def __init__(
         self,
@@ -67,14 +64,17 @@ class Codec:
         arrays: Mapping[str, NDArray[Any]] | None = None,
         stand_in: Callable[[Any], Any] = lambda value: value,
     ) -> None:
-        """Take the name of a value's class, None if it is not trusted, and the class of a name."""
+        """``name_of`` returns the name of a value's class, None if untrusted; ``class_of`` inverts it.
+
+        ``stand_in`` may replace a value before it is packed.
+        """
         self._name_of, self._class_of, self._stand_in = name_of, class_of, stand_in
         self.arrays = dict(arrays or {})
         self._packed: dict[int, tuple[int, Any]] = {}
         self._made: dict[int, Any] = {}
         self._sizes: dict[int, int] = {}
-        self._n_written = self._n_in_all = 0
-        """Values seen so far, and with those that references stand for."""
+        self._n_written = 0  # values packed or unpacked so far
+        self._n_in_all = 0  # the same, with all references written out
 
     def lost(self, value: Any, name: str) -> str | None:
         """Why a value cannot be written; None if it can."""
@@ -85,7 +85,7 @@ class Codec:
         return None
 
     def pack(self, value: Any, place: tuple[str, ...] = ()) -> Any:
-        """A value as JSON has it; its arrays are added to ``arrays``, in their order in memory."""
+        """A value as plain JSON; its arrays are added to ``self.arrays`` and referred to."""
         self._count()
         value = value.item() if isinstance(value, np.generic) else self._stand_in(value)
         if isinstance(value, float) and not math.isfinite(value):
@@ -112,7 +112,7 @@ class Codec:
             return {"again": number}
         number = len(self._packed)
         before = self._n_in_all
-        self._packed[id(value)] = number, value  # which keeps its id from being another's
+        self._packed[id(value)] = number, value  # the value is kept alive so that its id stays
         packed = {k: self.pack(v, (*place, k)) for k, v in _state(value).items()}
         self._sizes[number] = self._n_in_all - before
         return {"is": name, "of": packed, "as": number}
@@ -152,7 +152,7 @@ class Codec:
         self._n_in_all += 1
 
     def _refer(self, number: int) -> bool:
-        """Count what a reference stands for; whether references are few enough."""
+        """Count the values that a reference stands for; False if they are too many."""
         self._n_in_all += self._sizes[number]
         return self._n_in_all <= TIMES_REPEATED * self._n_written + ROOM
 
@@ -187,7 +187,7 @@ class Codec:
 
 
 def _always_there(cls: type, state: Mapping[str, Any]) -> list[str]:
-    """The settings of a class, and what an estimator says that it has once it has learned."""
+    """Attributes that an instance needs: its settings, and those annotated as learned if any is."""
     names = [field.name for field in fields(cls) if field.init] if is_dataclass(cls) else []
     has_learned = hasattr(cls, "get_params") and any(map(_is_learned, state))
     for base in cls.__mro__ if has_learned else ():
@@ -213,7 +213,7 @@ def _state(value: Any) -> dict[str, Any]:
 
 
 def fingerprint(value: Any) -> str:
-    """The first digits of a SHA-256 of what a value holds, the same in every process."""
+    """The first 16 digits of a SHA-256 hash of a value's content, equal in every process."""
     digest = hashlib.sha256()
     _update(digest, value, ())
     return digest.hexdigest()[:16]
@@ -249,7 +249,7 @@ def _parts(value: Any) -> Any:
         return [value.__name__]
     if isinstance(value, CodeType):
         return value.co_code, value.co_names, value.co_consts
-    is_estimator = hasattr(value, "get_params")  # which has learned more than its settings
+    is_estimator = hasattr(value, "get_params")  # learned attributes count as well
     if is_dataclass(value) and not isinstance(value, type) and not is_estimator:
         counted = [f for f in fields(value) if f.init and f.metadata.get("fingerprint", True)]
         return [getattr(value, field.name) for field in counted]
@@ -276,7 +276,7 @@ def _parts(value: Any) -> Any:
 
 
 def difference(before: Any, now: Any, name: str = "") -> str | None:
-    """An attribute that is another one, as ``Oracle.count``, "" if it has no name; None if none."""
+    """The name of the first attribute that differs, as ``Oracle.count``; None if none differs."""
     if before is now:
         return None
     if type(before) is not type(now):
@@ -291,7 +291,7 @@ def difference(before: Any, now: Any, name: str = "") -> str | None:
     elif isinstance(before, dict) and before.keys() == now.keys():
         pairs = [(name, value, now[key]) for key, value in before.items()]
     elif isinstance(state, dict) and not isinstance(before, list | tuple | dict):
-        # whose further attributes are caches
+        # Attributes that only the later object has are caches.
         kind = type(before).__name__
         later = vars(now)
         pairs = [(f"{kind}.{key}", value, later.get(key)) for key, value in state.items()]

@@ -1,13 +1,11 @@
-"""How functions are compiled: kept on disk, without the lock, and as little as will do.
+"""Decorators that compile functions by numba, cached on disk, and kernels on stacks of arrays.
 
-SIGINT does not interrupt a compiled function that Python calls: it is answered right after.
+Compiled functions release the lock of the interpreter. SIGINT does not interrupt them: its handler
+is called right after. Wrappers by which C and Python call a function take up to a third of its
+compilation, and are made only where they are needed. If nothing can be cached, as in a container
+without a home or on a full disk, each process compiles for itself.
 
-The wrappers through which C and Python call a function take up to a third of its compilation. Where
-nothing can be kept on disk, as in a container without a home or on a full disk, each process
-compiles for itself.
-
-The first compilation of a process is told to the logger ``structsvm.compiled``, since it takes
-seconds in which nothing else happens.
+The first compilation of a process is logged to ``structsvm.compiled``, because it takes seconds.
 """
 
 import logging
@@ -23,7 +21,7 @@ from structsvm.support.values import Floats, Ints, Stack
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 logger = logging.getLogger("structsvm.compiled")
-VALUES_TOGETHER = 64  # values that are looked at side by side
+VALUES_TOGETHER = 64  # values that one step of a vectorised loop compares
 NOT_KEPT = (
     "what numba has compiled cannot be kept (%s): each process takes some ten seconds to compile "
     "it again; set NUMBA_CACHE_DIR to a folder with space for some MB"
@@ -31,7 +29,7 @@ NOT_KEPT = (
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
-    """Decorate a function that Python calls; the options are those of :func:`numba.njit`."""
+    """Compile a function that Python calls; the options are those of :func:`numba.njit`."""
 
     def decorate(function: Function) -> Function:
         return cast(Function, uninterrupted(inner(no_cpython_wrapper=False, **options)(function)))
@@ -40,12 +38,12 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 
 
 def inner(**options: Any) -> Callable[[Function], Function]:
-    """Decorate a function that compiled ones alone call."""
+    """Compile a function that only compiled functions call."""
     always = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 
     def decorate(function: Function) -> Function:
         jitted: Any = njit(**(always | options))(function)
-        if hasattr(jitted, "enable_caching"):  # not where numba is told to compile nothing
+        if hasattr(jitted, "enable_caching"):  # not with NUMBA_DISABLE_JIT
             _keep(jitted)
         return cast(Function, jitted)
 
@@ -53,13 +51,13 @@ def inner(**options: Any) -> Callable[[Function], Function]:
 
 
 def _keep(function: Any) -> None:
-    """Let what is compiled be kept on disk, and go on where that fails."""
+    """Cache what is compiled on disk, with a logged warning if that fails."""
     try:
         function.enable_caching()
     except RuntimeError:  # no folder that can be written to
         _tell(logging.WARNING, NOT_KEPT, "there is no folder that can be written to")
         return
-    save = function._cache.save_overload  # numba has no other way in
+    save = function._cache.save_overload  # numba has no public hook
 
     def saved(*compiled: Any) -> None:
         _tell(logging.INFO, "compiling what has not run on this machine before: it takes seconds")
@@ -78,7 +76,7 @@ def _tell(level: int, words: str, *arguments: str) -> None:
 
 
 def _plain(X: Floats) -> Floats:
-    """An array in the one form that functions are compiled for."""
+    """The array as read-only, contiguous float64, the one type that kernels are compiled for."""
     is_plain = type(X) is np.ndarray and X.dtype == np.float64
     if is_plain and X.flags.c_contiguous and not X.flags.writeable:
         return X
@@ -88,7 +86,7 @@ def _plain(X: Floats) -> Floats:
 
 
 def moments(stack: Stack) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the columns of each array, (N, P); NaN if a value is."""
+    """Mean and standard deviation of the columns of each array, (N, P); NaN if a value is NaN."""
     mean, deviation = np.zeros((2, len(stack), stack.rows.shape[1]))
     _fill_moments(_plain(stack.rows), stack.first, mean, deviation)
     return mean, deviation
@@ -102,7 +100,7 @@ def sums(stack: Stack) -> tuple[Floats, Floats]:
 
 
 def values(Xs: Sequence[Floats]) -> Floats:
-    """The least, largest, first (NaN if any is) and middle value of each column, (N, 4, P)."""
+    """The least, largest, first (or NaN if any is) and middle value of each column, (N, 4, P)."""
     extremes = np.empty((len(Xs), 4, Xs[0].shape[1]))
     with Interrupts():
         for X, of_one in zip(Xs, extremes, strict=True):
@@ -130,7 +128,7 @@ def _standardise(rows: Floats, first: Ints, means: Floats, scales: Floats) -> No
 
 @compiled()
 def _add_up(rows: Floats, first: Ints, total: Floats, squares: Floats) -> None:
-    """Add to sums and sums of squares, whose arrays hold zeros."""
+    """Add rows to ``total`` and their squares to ``squares``, which hold zeros."""
     for i in range(first.size - 1):
         for t in range(first[i], first[i + 1]):
             for j in range(rows.shape[1]):
@@ -146,7 +144,7 @@ def _fill_values(X: Floats, extremes: Floats) -> None:
     extremes[1] = -np.inf
     extremes[2] = X[0]
     extremes[3] = X[T // 2]
-    # Rows side by side make loops that the compiler turns into vectors.
+    # Several rows joined make loops long enough for the compiler to vectorise.
     together = max(1, VALUES_TOGETHER // P)
     whole = T // together
     if whole > 1:
@@ -159,7 +157,7 @@ def _fill_values(X: Floats, extremes: Floats) -> None:
 
 @inner()
 def _take_in(rows: Floats, extremes: Floats) -> None:
-    """Lower the least and raise the largest values of columns, of which rows hold one or more."""
+    """Update least and largest values and NaN marks of columns by rows of one or more samples."""
     n, width = rows.shape
     P = extremes.shape[1]
     low = np.full(width, np.inf)
@@ -180,7 +178,7 @@ def _take_in(rows: Floats, extremes: Floats) -> None:
 
 @compiled(error_model="numpy")
 def _fill_moments(rows: Floats, first: Ints, means: Floats, deviations: Floats) -> None:
-    """Fill in means and deviations, whose arrays hold zeros."""
+    """Fill ``means`` and ``deviations``, which hold zeros."""
     for i in range(first.size - 1):
         X = rows[first[i] : first[i + 1]]
         mean = means[i]

@@ -1,6 +1,6 @@
 """Contracts that plugins keep, and their settings.
 
-The help of the command line needs it, and no NumPy.
+It imports no NumPy, because the help of the command line needs it.
 """
 
 import inspect
@@ -18,13 +18,13 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def hook(method: Method) -> Method:
-    """Mark a method of a contract that has a default and that a subclass may define instead."""
+    """Mark a method of a contract that has a default which a subclass may replace."""
     method.__hook__ = True  # type: ignore[attr-defined]
     return method
 
 
 def promises(what: type | Callable[[Any], bool], in_words: str = "") -> Callable[[Method], Method]:
-    """Mark a hook that returns something of a type, or something for which a check holds."""
+    """Mark a hook whose returned value must be of a type, or pass a check, ``what``."""
 
     def mark(method: Method) -> Method:
         method.__promise__ = what, in_words  # type: ignore[attr-defined]
@@ -34,6 +34,7 @@ def promises(what: type | Callable[[Any], bool], in_words: str = "") -> Callable
 
 
 def _kept(name: str, method: Any, promise: tuple[Any, str]) -> Any:
+    """The method, with its returned value checked."""
     what, in_words = promise
 
     @wraps(method)
@@ -48,7 +49,7 @@ def _kept(name: str, method: Any, promise: tuple[Any, str]) -> Any:
 
 
 def checked_by(check: Callable[..., tuple[Any, ...]]) -> Callable[[Method], Method]:
-    """Mark a method whose arguments are looked at first, whichever class defines it."""
+    """Mark a method whose arguments pass through ``check`` first, whichever class defines it."""
 
     def mark(method: Method) -> Method:
         return cast(Method, _checked_first(method, check))
@@ -57,6 +58,8 @@ def checked_by(check: Callable[..., tuple[Any, ...]]) -> Callable[[Method], Meth
 
 
 def _checked_first(method: Any, check: Callable[..., tuple[Any, ...]]) -> Any:
+    """The method, called with what ``check`` returns for its arguments."""
+
     @wraps(method)
     def _verified(plugin: Any, *args: Any, **kwargs: Any) -> Any:
         return method(plugin, *check(plugin, *args, **kwargs))
@@ -67,7 +70,7 @@ def _checked_first(method: Any, check: Callable[..., tuple[Any, ...]]) -> Any:
 
 @contextmanager
 def asked(plugin: object, method: str, where: str | Callable[[], str] = "") -> Iterator[None]:
-    """Name the plugin, its method and the sample if its code fails."""
+    """Name the plugin, its method and the sample in errors that are raised in this block."""
     try:
         yield
     except Exception as error:
@@ -75,7 +78,7 @@ def asked(plugin: object, method: str, where: str | Callable[[], str] = "") -> I
 
 
 def raise_named(plugin: object, method: str, at: str, error: Exception) -> NoReturn:
-    """Raise an error of a plugin's code with its method and the sample."""
+    """Raise an error of a plugin's code again, with the names of its method and sample."""
     if isinstance(error, StructSVMError):
         if not error.names(at) and isinstance(error, DataError | PluginError | OracleError):
             error.begin_with(at)
@@ -94,13 +97,14 @@ def hooks_of(contract: type) -> set[str]:
     return {name for name, definition in vars(contract).items() if _is_open(definition)}
 
 
-@cache  # asked for every sample, and slow
+@cache  # slow, and called for every sample
 def overrides(cls: type, name: str, base: type) -> bool:
+    """Whether a class has another definition of a name than its base."""
     return inspect.getattr_static(cls, name) is not inspect.getattr_static(base, name)
 
 
 def is_replaced(plugin: object, name: str) -> bool:
-    """Whether the class of a plugin has a definition in place of that of its contract."""
+    """Whether the class of a plugin replaces a definition of its contract."""
     cls: type = type(plugin)
     contract: type = [base for base in cls.__mro__ if name in vars(base)][-1]
     return overrides(cls, name, contract)
@@ -116,7 +120,7 @@ def raise_wrong(plugin: object, method: str, returned: Any, instead: str) -> NoR
 
 
 def culprit(error: BaseException) -> str | None:
-    """Which method of which plugin an error was raised in, but for private ones; None if none."""
+    """The innermost public method of a plugin in which an error was raised; None if none."""
     named = None
     traceback = error.__traceback__
     while traceback is not None:
@@ -141,15 +145,14 @@ def _is_open(definition: object) -> bool:
 class Contract(ABC):  # noqa: B024 (its subclasses have abstract methods)
     """Base of the abstract classes that plugins implement.
 
-    A subclass is refused whose definitions nothing would call; what promised ones return is looked
-    at, and what checked ones are called with.
+    A subclass with a definition that nothing would call is refused. Values that hooks have promised
+    are checked when they return, and arguments with a check before the call.
     """
 
     needs: ClassVar[Mapping[str, str]] = {}
-    """Definitions of a subclass that nothing calls unless it replaces another of this class, too:
-    the one to the other."""
+    """Definitions that are called only if another one is replaced as well: that one, by name."""
     renamed: ClassVar[Mapping[str, str]] = {}
-    """Names that hooks had, which nothing calls, and those that they have."""
+    """Present names of hooks by their older names, which are refused."""
 
     @hook
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -162,11 +165,11 @@ class Contract(ABC):  # noqa: B024 (its subclasses have abstract methods)
             if check is not None and isfunction(definition):
                 setattr(cls, name, _checked_first(definition, check))
             _require_called(cls, name)
-        super().__init_subclass__(**kwargs)  # last: that of scikit-learn makes definitions
+        super().__init_subclass__(**kwargs)  # last, because scikit-learn's adds definitions
 
 
 def _check_of(name: str, cls: type) -> Any:
-    """What checks the arguments of a definition, as its bases say; None for nothing."""
+    """The check of a method's arguments that a base class has marked; None if there is none."""
     inherited = (getattr(vars(base).get(name), "__check__", None) for base in cls.__mro__[1:])
     return next((check for check in inherited if check is not None), None)
 
@@ -204,10 +207,10 @@ def settings_in(value: object) -> dict[str, Any]:
 
 
 def without_remembered(value: object, state: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of an object but for those that it remembers only to save time."""
+    """The attributes of an object without its cached properties."""
     cls = type(value)
-    remembered = {name for name in state if isinstance(getattr(cls, name, 0), cached_property)}
-    return {name: attribute for name, attribute in state.items() if name not in remembered}
+    cached = {name for name in state if isinstance(getattr(cls, name, 0), cached_property)}
+    return {name: attribute for name, attribute in state.items() if name not in cached}
 
 
 def flat(settings: Mapping[str, Any]) -> dict[str, Any]:

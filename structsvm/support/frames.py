@@ -1,4 +1,4 @@
-"""Data frames of pandas and polars, and arrays of xarray: what their columns are called."""
+"""Names of columns and order of rows in data frames of pandas and polars and arrays of xarray."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,10 +12,11 @@ from structsvm.errors import DataError
 from structsvm.support.lazy import require
 from structsvm.support.values import some_of
 
-EXTRAS = {"pandas": "files", "polars": "polars"}  # what to install the libraries with
+EXTRAS = {"pandas": "files", "polars": "polars"}  # extras of the package that install libraries
 
 
 def library(kind: str) -> Any:
+    """The module ``pandas`` or ``polars``."""
     return require(kind, EXTRAS[kind], f"a {kind} frame")
 
 
@@ -30,7 +31,7 @@ def data_frame(
 
 
 def column_names(X: Any) -> list[str] | None:
-    """The names of the columns of a data frame, or those that a matrix of xarray has; else None."""
+    """The names of the columns of a data frame or an xarray matrix; None if there are none."""
     if isinstance(X, np.ndarray):
         return None
     if hasattr(X, "dims") and hasattr(X, "indexes"):
@@ -42,25 +43,27 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def repeated_in(names: Sequence[str]) -> list[str]:
+    """The names that occur more than once, sorted."""
     return sorted(name for name, n in Counter(names).items() if n > 1)
 
 
 def refuse_repeated(names: Sequence[str]) -> None:
+    """Refuse features of the same name."""
     if repeated := repeated_in(names):
         raise DataError(
             f"features need different names, repeated: {some_of(list(map(repr, repeated)))}"
         )
 
 
-def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
-    """Labels (T,) in the order of the rows of a frame of pandas, by the index that both have."""
+def in_order_of_rows(y: Any, X: Any, frame: str) -> Any:
+    """Labels (T,) sorted like the rows of a pandas frame if both have an index of names."""
     rows: Any = getattr(X, "index", None)
     labels: Any = getattr(y, "index", None)
     if not (hasattr(rows, "get_indexer") and hasattr(labels, "get_indexer")):
         return y
     if len(labels) != len(rows) or labels.equals(rows):
         return y
-    says_nothing = any(
+    is_numbered = any(
         getattr(index.dtype, "kind", "O") in "iu" and np.array_equal(index, np.arange(len(index)))
         for index in (rows, labels)
     )
@@ -68,15 +71,15 @@ def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
     if rows.nlevels == labels.nlevels and rows.is_unique and labels.is_unique:
         places = labels.get_indexer(rows)
     if places is None or (places < 0).any():
-        if says_nothing:
+        if is_numbered:
             return y
-    elif not says_nothing:
+    elif not is_numbered:
         return y.iloc[places]
     pairs = enumerate(zip(rows, labels, strict=True))
     row, a, b = next(((t, a, b) for t, (a, b) in pairs if a != b), (0, rows[0], labels[0]))
     raise DataError(
         "the index of the labels of "
-        + which
+        + frame
         + f" is not that of its rows: in row {row} it has {b!r}, "
         f"and the rows {a!r}. Give y.to_numpy() if labels follow each other as the rows do, or "
         "y.reindex(X.index) if the index says whose they are"
@@ -84,7 +87,7 @@ def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
 
 
 def each_in_order(ys: Any, Xs: Any, called: Callable[[int], str] = "frame {}".format) -> Any:
-    """Labels of samples, those of frames :func:`in_order_of_rows`; anything else as it is."""
+    """Apply :func:`in_order_of_rows` to the labels of each frame; return others unchanged."""
     if not isinstance(Xs, list | tuple) or not any(hasattr(X, "index") for X in Xs):
         return ys
     if len(Xs) == 1 and hasattr(ys, "iloc"):
@@ -96,7 +99,7 @@ def each_in_order(ys: Any, Xs: Any, called: Callable[[int], str] = "frame {}".fo
 
 
 def refuse_other_columns(which: str, columns: Sequence[str], expected: Sequence[str]) -> None:
-    """Check that columns are called, and in an order, as expected."""
+    """Refuse columns whose names or order are not the expected ones."""
     if list(columns) == list(expected):
         return
     pairs = zip_longest(columns, expected, fillvalue="nothing")

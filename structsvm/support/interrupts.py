@@ -1,11 +1,10 @@
-"""Ctrl-C where it can do no harm: held back in compiled code, answered right after it.
+"""Delay Ctrl-C where it would do harm: during compiled calls, and blocks that must end in order.
 
-Python runs the handler of SIGINT between two of its own instructions, and there are some of these
-inside a compiled call too: numba unpickles the type of each array that it returns. A
-KeyboardInterrupt that is raised there is a SystemError afterwards, or a null pointer that nobody
-looks at. So the handler that was there before is put aside for the duration of a compiled call
-(:func:`uninterrupted`), or of any block that must end in order (:class:`Interrupts`), and is called
-afterwards if a signal came meanwhile. It stays the user's own handler that decides what happens.
+Python runs the handler of SIGINT between two of its own instructions. A compiled call has some of
+these, because numba unpickles the type of each array that it returns; a KeyboardInterrupt raised
+there becomes a SystemError, or an unchecked null pointer. Therefore the handler is replaced for the
+duration of a compiled call (:func:`uninterrupted`) or a block (:class:`Interrupts`), and the
+original handler, which may be the user's own, is called afterwards if a signal came meanwhile.
 
 Signals are handled in the main thread only, and so nothing is done in any other one.
 """
@@ -13,7 +12,7 @@ Signals are handled in the main thread only, and so nothing is done in any other
 import math
 import sys
 import time
-from _signal import getsignal, signal  # those of the module signal make an enum, in 2 us each
+from _signal import getsignal, signal  # the versions in signal convert to enums, in 2 us a call
 from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,14 +26,14 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 FIRST_CALL = 5e7  # operations of the first compiled call of several, at most
 SHORT_CALL = 0.05
-"""Seconds of a compiled call below which the next one is twice as long, above which half."""
-RINGS_AGAIN = 0.2  # seconds after which an alarm rings again
+"""Seconds of a compiled call below which the next piece is doubled, and above which it is halved."""
+RINGS_AGAIN = 0.2  # seconds after which an unanswered alarm rings again
 AT_THE_DOOR = ("__enter__", "__exit__")
-"""What an alarm does not interrupt: a block that begins or ends, perhaps that of the alarm."""
+"""Functions that an alarm does not interrupt, so that all ``with`` blocks begin and end in order."""
 
 
 class Interrupts:
-    """Holds SIGINT back for the duration of a ``with`` block, but where it is released."""
+    """Delays SIGINT for the duration of a ``with`` block, except within :meth:`released`."""
 
     _previous: Any = None
     _waiting = _released = _raised = False
@@ -47,10 +46,10 @@ class Interrupts:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Put the handler back, and let it have what came meanwhile."""
+        """Restore the previous handler, and call it if a signal came meanwhile."""
         if self._previous is None:
             return
-        if getsignal(SIGINT) is self:  # else the block has installed one of its own
+        if getsignal(SIGINT) is self:  # otherwise the block has installed a handler of its own
             signal(SIGINT, self._previous)
         if self._waiting:
             self._previous(SIGINT, None)
@@ -60,7 +59,7 @@ class Interrupts:
             self._waiting = True
             return
         handler = self._previous
-        while isinstance(handler, Interrupts):  # an outer block would only hold it back again
+        while isinstance(handler, Interrupts):  # an outer block would only delay it again
             handler = handler._previous
         try:
             handler(number, frame)
@@ -69,13 +68,14 @@ class Interrupts:
             raise
 
     def taken(self) -> bool:
+        """Whether a signal is waiting, which then waits no longer."""
         waiting = self._waiting
         self._waiting = False
         return waiting
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """A part of the block that a signal may interrupt, also one that came before."""
+        """A part of the block that signals may interrupt, including one that is waiting."""
         self._raised, self._released = False, True
         try:
             if self.taken():
@@ -90,7 +90,7 @@ class Interrupts:
 
 
 class Alarm:
-    """Interrupts a block of the main thread, as Ctrl-C does, after so many seconds."""
+    """Interrupts a block of the main thread like Ctrl-C when its seconds are over."""
 
     has_rung = _is_armed = _is_ours = False
     _previous: Any = None
@@ -117,7 +117,7 @@ class Alarm:
         if self._previous is not None:
             self._stopped.set()
             self._thread.join()
-            signal(SIGINT, self._previous)  # before which what has been sent is answered here
+            signal(SIGINT, self._previous)  # Python handles a pending signal before this call
             sys.unraisablehook = self._hook
 
     def _ring(self) -> None:
@@ -138,13 +138,13 @@ class Alarm:
             raise KeyboardInterrupt
 
     def _dropped(self, unraisable: Any) -> None:
-        """Say nothing of an interrupt that came while memory was freed: it rings again."""
+        """Keep silent about an interrupt during the freeing of memory: the alarm rings again."""
         if not (self.has_rung and unraisable.exc_type is KeyboardInterrupt):
             self._hook(unraisable)
 
     @property
     def _is_held(self) -> bool:
-        """Whether the block is within one that holds signals back."""
+        """Whether an outer block delays signals."""
         handler = self._previous
         while isinstance(handler, Alarm):
             handler = handler._previous
@@ -152,7 +152,7 @@ class Alarm:
 
 
 def uninterrupted(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """A compiled function that SIGINT does not interrupt: it is answered right after the call."""
+    """The compiled function with SIGINT delayed until the call returns."""
 
     @wraps(function)
     def call(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -166,10 +166,10 @@ def uninterrupted(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
 
 
 def pieces(begin: int, end: int, most: float) -> Iterator[tuple[int, int]]:
-    """Ranges that make up ``begin, ..., end - 1``, one for each compiled call.
+    """Divide ``begin, ..., end - 1`` into ranges, one for each compiled call in a loop.
 
-    Their lengths follow the time that the calls take, so that a signal waits a fraction of a
-    second; nothing else may depend on them.
+    ``most`` bounds the operations of one item. The lengths follow the time that the calls take, so
+    that a signal waits a fraction of a second; results must not depend on them.
     """
     length = max(1, int(FIRST_CALL / most))
     while begin < end:

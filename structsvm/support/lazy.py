@@ -18,7 +18,10 @@ def lazy(
     rooms: Sequence[str] = (),
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """What a package defines so that its names are loaded; ``renamed`` are older ones of some."""
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package whose stub lists its names.
+
+    ``rooms`` are its submodules, and ``renamed`` maps older names to present ones, with a warning.
+    """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     home: dict[str, str] = {}
     for node in stub.body:
@@ -34,7 +37,7 @@ def lazy(
             )
             return load(renamed[name])
         if name not in home:
-            # With what was looked for, and where, Python says what was probably meant.
+            # Python adds a suggestion to the message if it has the name and the object.
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package]
             )
@@ -46,9 +49,6 @@ def lazy(
         return sorted({*vars(sys.modules[package]), *home, *rooms})
 
     return load, names, sorted(home)
-
-
-# ---- optional libraries, imported where they are used
 
 
 def require(module: str, extra: str, purpose: str) -> Any:

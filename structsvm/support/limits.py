@@ -1,20 +1,20 @@
-"""How much is read into memory: of files, as their headers say, and of recordings on demand."""
+"""Limits of what is read into memory: content of files, images, and recordings on demand."""
 
 from structsvm.errors import parameter
 
 BYTES = 2**28
 RATIO = 100
-"""A file may expand to 256 MiB, or to a hundred times its own size where that is more. Recordings
-compress by less; a file that is made to fill the memory does by a thousand."""
+"""A file may expand to 256 MiB, or to a hundred times its own size if that is more. Recordings
+compress by less than that; files made to fill the memory by about a thousand."""
 PIXELS_READ = 50_000_000  # of an image
-KEPT_BYTES = 2**28  # a process keeps 256 MiB of the recordings that it reads when they are needed
+KEPT_BYTES = 2**28  # bytes of recordings on demand that a process caches, 256 MiB
 GATHERED = 2**24
-"""What needs recordings in memory at once is given 16 MiB of those that are read later: a
-classifier makes twenty to sixty times that of them while it learns."""
+"""Bytes of recordings on demand that are loaded at once for methods that need them in memory, 16
+MiB: a classifier uses twenty to sixty times as much while it learns."""
 
 
 class TooLarge(ValueError):
-    """Content beyond the limit of bytes; the caller adds the name of the file."""
+    """Raised for content beyond a limit; the caller adds the name of the file."""
 
 
 def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:
@@ -28,6 +28,7 @@ def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:
 
 
 def check_pixels(height: int, width: int, max_pixels: int | None = None) -> None:
+    """Refuse an image of too many pixels."""
     limit = PIXELS_READ if max_pixels is None else max_pixels
     if height * width > limit:
         raise TooLarge(
@@ -38,7 +39,7 @@ def check_pixels(height: int, width: int, max_pixels: int | None = None) -> None
 
 
 def amount(size: int) -> str:
-    """So many bytes in words: "74.3 kB"."""
+    """A number of bytes in words: "74.3 kB"."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"

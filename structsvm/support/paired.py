@@ -1,4 +1,4 @@
-"""Student's interval of the mean of paired differences, of which some belong together."""
+"""Student's interval of the mean of paired differences that come in groups."""
 
 import numpy as np
 from scipy.special import stdtrit
@@ -7,14 +7,14 @@ from structsvm.support.values import Floats, Ints
 
 
 def half_interval(error: float, freedom: float, chance: float) -> float:
-    """How far the ends of the interval are from the mean, which misses it with this chance."""
+    """Half the width of the interval that misses the mean with probability ``chance``."""
     return float(stdtrit(freedom, 1.0 - chance / 2)) * error
 
 
 def standard_error(
     differences: Floats, units: Ints, weights: Floats, draws: float = 1
 ) -> tuple[float, float]:
-    """The standard error of a mean over values of units, and its degrees of freedom."""
+    """Standard error of the weighted mean and its degrees of freedom; units are independent."""
     mean = np.average(differences, weights=weights)
     total = weights.sum()
     sums = np.bincount(units, weights=weights * (differences - mean)) / total

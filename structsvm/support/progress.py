@@ -1,7 +1,7 @@
-"""How far long work has come, told to whoever watches.
+"""Progress of long work, reported to functions that watch it.
 
-The work says what it is doing (:func:`stage`, :func:`tell`); it does not know who listens, and
-costs nothing when nobody does. Only the thread that called :func:`watching` is heard.
+The work reports what it is doing (:func:`stage`, :func:`tell`) without knowing its watchers, which
+costs nothing if there are none. Only the thread that called :func:`watching` is heard.
 """
 
 import math
@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 Watcher = Callable[[str, float], None]
-"""Takes what is being done, in words, and how much of it is done, from 0 to 1."""
+"""A function of what is being done, in words, and the part that is done, from 0 to 1."""
 T = TypeVar("T")
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Let a function, too, know of all progress in this block."""
+    """Report the progress of this block to a function, in addition to earlier watchers."""
     outer = _watcher.get()
     ended = False
 
@@ -53,15 +53,15 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 class OutOfTimeError(BaseException):
-    """What :func:`until` ends work with; no handler of errors takes it for one."""
+    """Raised by :func:`until` when time is over; handlers of ``Exception`` do not catch it."""
 
 
 @contextmanager
 def until(end: float) -> Iterator[None]:
-    """End this block with an error after ``end``, on the clock of :func:`time.monotonic`.
+    """Raise OutOfTimeError in this block after ``end``, on the clock of :func:`time.monotonic`.
 
-    It ends where its work tells of itself. Work that does not is ended in the main thread as Ctrl-C
-    would end it, and so neither in compiled code nor while a file is written.
+    The block ends at the next report of progress. In the main thread, work that reports none is
+    interrupted like by Ctrl-C, and so neither in compiled code nor while a file is written.
     """
 
     def watch(*_: object) -> None:
@@ -81,26 +81,29 @@ def until(end: float) -> Iterator[None]:
 
 
 def is_watched() -> bool:
-    """Whether anybody listens: what is told need not be put into words if nobody does."""
+    """Whether there is a watcher; without one, reports need not be put into words."""
     return _watcher.get() is not None
 
 
 def tell(words: str, part: float) -> None:
-    """Say what is being done, and how much of it is done, from 0 to 1."""
+    """Report what is being done, and the part that is done, from 0 to 1."""
     watcher = _watcher.get()
     if watcher is not None:
         watcher(words, min(max(part, 0.0), 1.0))
 
 
 def stage(words: str, items: Sequence[T]) -> Iterator[T]:
-    """The items one after another, each an equal share of the progress."""
+    """Yield the items; each counts as an equal share of the progress."""
     for i, item in enumerate(items):
         with share(words, i / len(items), (i + 1) / len(items)):
             yield item
 
 
 def in_time(words: str, items: Sequence[T], end: float, fewest: int) -> Iterator[tuple[int, T]]:
-    """The items with their places: in order, or, until ``end``, the first and others at random."""
+    """Yield numbers and items: all in order, or with a finite ``end`` in random order until then.
+
+    The first item always comes first, and at least ``fewest`` items are yielded.
+    """
     order = list(range(len(items)))
     if end < math.inf:
         others = order[1:]
@@ -114,7 +117,7 @@ def in_time(words: str, items: Sequence[T], end: float, fewest: int) -> Iterator
 
 @contextmanager
 def share(words: str, start: float, end: float) -> Iterator[None]:
-    """What is told in this block counts as the part from ``start`` to ``end`` of the whole."""
+    """Progress in this block counts as the part from ``start`` to ``end`` of the whole."""
     outer = _watcher.get()
     if outer is None:
         yield
@@ -128,5 +131,5 @@ def share(words: str, start: float, end: float) -> Iterator[None]:
     try:
         yield
     finally:
-        if _watcher.get() is own:  # and not that of work which began meanwhile
+        if _watcher.get() is own:  # unless work that has begun meanwhile has set another one
             _watcher.set(outer)

@@ -16,7 +16,7 @@ from structsvm.support.values import refuse_unlisted
 
 @dataclass(frozen=True)
 class ShortTable:
-    """Rows of a name and some numbers, under a line that says what they are."""
+    """Rows of a name and some numbers under a title, as text, HTML or a data frame."""
 
     title: str
     columns: tuple[str, ...]
@@ -32,6 +32,7 @@ class ShortTable:
 
     @property
     def as_html(self) -> str:
+        """The table for notebooks."""
 
         def row(cells: tuple[Any, ...], tag: str) -> str:
             inner = "".join(f"<{tag}>{html.escape(_shown(cell))}</{tag}>" for cell in cells)
@@ -58,7 +59,7 @@ def _shown(value: Any) -> str:
 
 
 def _column(title: str, values: Sequence[Any]) -> list[str]:
-    """The cells of a column in its width; a title may have two lines."""
+    """The cells of a column, padded to the same width; a title may have two lines."""
     first, _, second = printable(title).partition("\n")
     cells = [first, second, *map(_shown, values)]
     width = max(map(len, cells))
@@ -66,11 +67,11 @@ def _column(title: str, values: Sequence[Any]) -> list[str]:
     return [cell.rjust(width) if as_numbers else cell.ljust(width) for cell in cells]
 
 
-FORMULA = ("=", "+", "-", "@")  # how a cell begins that a program for sheets computes
+FORMULA = ("=", "+", "-", "@")  # first characters of cells that spreadsheets take for formulas
 
 
 def cell(value: Any) -> Any:
-    """A value as a table has it: a name that a program for sheets would compute is quoted."""
+    """The value of a cell; a text that a spreadsheet would take for a formula is quoted."""
     if not isinstance(value, str) or value[:1].isalnum():  # as nearly all are
         return value
     is_formula = value.lstrip().startswith(FORMULA)
@@ -78,7 +79,7 @@ def cell(value: Any) -> Any:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> str:
-    """A table as text, for a program for sheets as well."""
+    """A table as CSV that spreadsheets can open safely, see :func:`cell`."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
     writer.writerows(map(cell, row) for row in (header, *rows))
@@ -86,7 +87,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: st
 
 
 def uncell(text: str) -> str:
-    """The name that :func:`cell` has quoted."""
+    """The text that :func:`cell` has quoted; any other text unchanged."""
     return text[1:] if text.startswith("'") and text[1:].lstrip().startswith(FORMULA) else text
 
 

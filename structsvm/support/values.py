@@ -1,4 +1,4 @@
-"""Values: the arrays that signatures speak of, checked settings, and both in words."""
+"""Types of arrays, checks of settings, and values in words."""
 
 import difflib
 import sys
@@ -30,6 +30,7 @@ def largest_of_all(X: Floats) -> float:
 
 
 def all_within(X: Floats, bound: float) -> bool:
+    """Whether all magnitudes are at most ``bound``; False if a value is NaN."""
     if X.dtype == np.float64 and np.vdot(X, X) <= bound * bound:
         return True
     return largest_of_all(X) <= bound
@@ -37,22 +38,22 @@ def all_within(X: Floats, bound: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Arrays (T_i, P), one below the other."""
+    """Arrays (T_i, P) stacked in one."""
 
     rows: Floats  # all rows, (n, P)
-    first: Ints  # where those of each array begin, (N + 1,)
+    first: Ints  # the first row of each array, and n, (N + 1,)
 
     @classmethod
     def of(cls, Xs: Sequence[Floats]) -> "Stack":
-        """A copy of arrays with the same number of columns."""
+        """Copies of arrays with the same number of columns."""
         first = offsets([len(X) for X in Xs])
-        rows = np.empty((int(first[-1]), Xs[0].shape[1]))  # row after row, whatever they are
+        rows = np.empty((int(first[-1]), Xs[0].shape[1]))  # in C order, whatever theirs is
         np.concatenate(Xs, out=rows)
         return cls(rows, first)
 
     @property
     def is_sound(self) -> bool:
-        """Whether each array has rows, and the rows are those of the arrays."""
+        """Whether the fields have the right types, and every array has rows."""
         first: object = self.first
         if not (isinstance(first, np.ndarray) and isinstance(self.rows, np.ndarray)):
             return False
@@ -62,7 +63,7 @@ class Stack:
 
     @property
     def sizes(self) -> Ints:
-        """How many rows each array has, (N,)."""
+        """The number of rows of each array, (N,)."""
         return np.asarray(self.first[1:] - self.first[:-1])  # numpy.diff takes ten times as long
 
     def __len__(self) -> int:
@@ -77,18 +78,18 @@ class Stack:
 
 
 def offsets(sizes: Sequence[int] | Ints) -> Ints:
-    """Where things of these sizes begin that are one behind the other, (N + 1,)."""
+    """The offset of each item in a sequence of items of these sizes, and the total, (N + 1,)."""
     first = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.asarray(sizes, dtype=np.int64).cumsum(out=first[1:])
     return first
 
 
-REAL = int | float | np.integer | np.floating  # what holds a real number, but for truth values
-LARGEST_SEED = 2**32 - 1  # what scikit-learn and the older generators of numpy take at most
+REAL = int | float | np.integer | np.floating  # types of real numbers; bool is an int, too
+LARGEST_SEED = 2**32 - 1  # the largest seed of scikit-learn and of older generators of numpy
 
 
 def meant(word: Any, known: Iterable[str]) -> str:
-    """Which known word was probably meant, to be put behind a message; "" if none is close."""
+    """The end of a message that suggests the closest known word; "" if none is close."""
     if not isinstance(word, str):
         return ""
     close = difflib.get_close_matches(word.lower().replace("_", "-"), list(known), n=1)
@@ -106,7 +107,7 @@ def is_whole(value: Any) -> TypeGuard[int]:
 
 
 def is_listed(value: Any) -> bool:
-    """Whether values are in an order, as those of a set are not."""
+    """Whether it is an iterable with an order, which a set has not."""
     return isinstance(value, Iterable) and not isinstance(value, set | frozenset)
 
 
@@ -126,13 +127,13 @@ def refuse_bad_seed(value: Any) -> None:
 
 
 def check_n_jobs(value: Any) -> None:
-    """Check that a number of workers is one; None stands for one worker."""
+    """Refuse an impossible number of workers; None stands for one worker."""
     fits = value is None or (is_whole(value) and value != 0 and abs(value) <= LARGEST_SEED)
     refuse_unless(fits, "n_jobs", "an integer other than 0 or None", value)
 
 
 def refuse_unlisted(name: str, value: Any, allowed: Sequence[str | None]) -> None:
-    """Check that a setting is one of the names, or None, that it may be."""
+    """Refuse a setting that is not one of the allowed names, or None if that is allowed."""
     refuse_unless(among(value, allowed), name, f"one of {allowed}", value)
 
 
@@ -141,7 +142,7 @@ def among(value: Any, allowed: Container[Any]) -> TypeGuard[str | None]:
 
 
 def ending_of(path: Any, endings: Sequence[str]) -> str:
-    """The ending of the name of a file, in lower case, checked to be one of these."""
+    """The ending of a file's name in lower case; a SettingsError if it is none of these."""
     ending = PurePath(path).suffix.lower()
     if ending not in endings:
         raise SettingsError(f"{path}: the name must end with one of {', '.join(endings)}")
@@ -159,20 +160,20 @@ def two_digits(value: float) -> str:
 
 
 def some_of(names: Sequence[Any], limit: int = 6, between: str = ", ") -> Text:
-    """Some names, and how many there are where these are not all."""
+    """The first names in a list, and their number if there are more."""
     shown = join(names[:limit], between)
     return shown if len(names) <= limit else shown + f"{between}... ({len(names)} in all)"
 
 
 def listed(names: Sequence[str], limit: int = 12) -> str:
-    """Return names in quotes, as many as a message can hold."""
+    """The first names in quotes; of more, their number and the last one."""
     shown = ", ".join(map(repr, names[:limit])) or "nothing"
     more = len(names) - limit
     return f"{shown} and {more} more, the last {names[-1]!r}" if more > 0 else shown
 
 
 def spelled(name: str) -> str:
-    """Normalize a name: files of a Mac have ü as a u with two dots, tables as one letter."""
+    """A name in Unicode's form C: file names on a Mac spell ü as u and a combining mark."""
     return unicodedata.normalize("NFC", name)
 
 
@@ -184,7 +185,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def shown(value: object) -> str:
-    """A value in an error message: what it is, and the value itself if that is short."""
+    """A value in an error message: its type, and the value itself if that is short."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} of shape {value.shape}"
     name = type(value).__name__

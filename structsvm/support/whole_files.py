@@ -1,4 +1,4 @@
-"""Files that are old or new, never half of each, and that one run at a time works on."""
+"""Write files atomically, and lock them so that one run at a time works on them."""
 
 import hashlib
 import os
@@ -17,10 +17,10 @@ else:
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:
-    """Write a file so that a reader finds all of it or what was there before, at any moment.
+    """Write a file, of which a reader finds either the old or the new content at any moment.
 
-    The content goes to a file beside it first, which then takes its place. What is not a regular
-    file, such as ``/dev/stdout``, is written to directly.
+    The content is written to a temporary file beside it, which then replaces it. A file that is not
+    regular, such as ``/dev/stdout``, is written to directly.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -38,11 +38,12 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            error.filename = os.fspath(path)  # and not what lies beside it, or nothing
+            error.filename = os.fspath(path)  # in place of the temporary file
         raise
 
 
 def hidden(target: Path) -> str:
+    """The beginning of the names of hidden files that belong to a file."""
     return f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}"
 
 
@@ -50,7 +51,7 @@ def unwritable(path: str | PathLike[str]) -> str | None:
     """Why no file can have this name, such as that it is too long; None if one can."""
     try:
         os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):  # of the folder others complain
+    except (FileNotFoundError, NotADirectoryError):  # a missing folder is refused elsewhere
         return None
     except OSError as error:
         return error.strerror or str(error)
@@ -61,11 +62,11 @@ def unwritable(path: str | PathLike[str]) -> str | None:
 
 @contextmanager
 def alone_on(path: str | PathLike[str], taken: Exception) -> Iterator[None]:
-    """Hold a file against other runs, by a lock that the system drops when this process ends.
+    """Lock a file for this run; the system drops the lock when the process ends.
 
     The lock is on a hidden file beside it, because the file itself is replaced whenever it is
-    written. Where that cannot be made, as in a folder that is read-only, nothing is held. What is
-    ``taken`` by another run, which is alive, is refused with this error.
+    written. If that cannot be made, as in a read-only folder, nothing is locked. If a running
+    process holds the lock, ``taken`` is raised.
     """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f"{hidden(target)}.lock")
@@ -73,7 +74,7 @@ def alone_on(path: str | PathLike[str], taken: Exception) -> Iterator[None]:
     try:
         if handle is not None:
             for left in target.parent.glob(f"{hidden(target)}-*.tmp"):
-                left.unlink(missing_ok=True)  # of processes that were killed while they wrote
+                left.unlink(missing_ok=True)  # left by processes that were killed while writing
         yield
     finally:
         if handle is not None:
@@ -100,7 +101,7 @@ def _locked(beside: Path, taken: Exception) -> int | None:
                 return handle
         except FileNotFoundError:
             pass
-        os.close(handle)  # whoever held it has removed it meanwhile: this lock is on nothing
+        os.close(handle)  # the previous holder has removed this file meanwhile: try again
 
 
 def _lock(handle: int) -> None:
@@ -111,7 +112,7 @@ def _lock(handle: int) -> None:
 
 
 def _drop(handle: int, beside: Path) -> None:
-    """Remove a file and its lock: while it is held, so that no other run takes it meanwhile."""
+    """Remove the lock's file while the lock is held, so that no other run takes it, and unlock."""
     with suppress(PermissionError):  # Windows removes no file that is open
         beside.unlink(missing_ok=True)
     os.close(handle)
