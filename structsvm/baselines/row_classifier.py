@@ -273,7 +273,7 @@ class Regions(Model):
 def best_threshold(
     probabilities: list[Floats], regions: States, graphs: Sequence[FeatureGraph]
 ) -> float:
-    """The threshold of :class:`RegionClassifier` by the loss on nodes with names, weighed by size."""
+    """The threshold of :class:`RegionClassifier`, by losses on nodes with names and their sizes."""
     by_threshold = []
     for p, code, graph in zip(probabilities, regions.codes, graphs, strict=True):
         is_named = code != UNKNOWN

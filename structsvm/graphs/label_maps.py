@@ -129,7 +129,7 @@ def _doubt_about_void(name: str, values: NDArray[Any], way_out: str) -> str:
 
 
 def levelled(y: Any, name: str) -> Any:
-    """A label map without soft edges, (H, W), as :func:`label_map_of` has it; other labels as is."""
+    """A label map without soft edges, (H, W), as :func:`label_map_of` has; other labels as is."""
     values: Any = np.asarray(y) if isinstance(y, list | tuple) and np.ndim(y[0]) == 1 else y
     is_map = isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iuf"
     if not is_map or not np.isfinite(values).all():

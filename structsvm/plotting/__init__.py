@@ -1,8 +1,8 @@
 """Pictures and reports of learned metrics and their evaluation.
 
-Every ``plot`` function draws on the axes given as ``ax`` (``plot_gaps`` and ``plot_history``, which
-have several, on a ``figure``) or on new ones, and returns them. Matplotlib is loaded with the first
-picture.
+Every ``plot`` function draws on the axes given as ``ax`` or on new ones, and returns them;
+``plot_gaps`` and ``plot_history`` take a ``figure`` instead and return several axes. Matplotlib is
+loaded with the first picture.
 """
 
 from structsvm.support.lazy import lazy

@@ -1,4 +1,4 @@
-"""A table or a graph in the two heaviest directions of the metric, with its clusters."""
+"""Draw the clusters of a table or a graph in the two heaviest directions of the metric."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,15 +31,15 @@ def plot_clusters(
 ) -> "Axes":
     """Draw a sample in the two heaviest directions of the metric; colours are predicted clusters.
 
-    A legend names the clusters: by the label of the true cluster that each goes with, where there
-    are labels, else by its number.
+    A legend names the clusters: with labels, by that of the true cluster that each is matched with;
+    otherwise by their numbers.
 
     Parameters
     ----------
     learner : MetricLearner or another fitted learner
     X : array or data frame of shape (T, P), or whatever the problem reads, such as a graph
     y : labels (T,), optional
-        The truth: items that are in another cluster there are ringed, clusters being matched so
+        The truth: misplaced items are ringed, after predicted and true clusters are matched such
         that there are as few as possible.
     n_clusters : int, "true" or None
         Cluster into so many, into as many as the truth has, or as the price decides.
@@ -47,7 +47,7 @@ def plot_clusters(
     Raises
     ------
     SettingsError
-        For an image, of which :func:`plot_cut` draws the parts.
+        For an image: use :func:`plot_cut`.
 
     Examples
     --------
@@ -101,18 +101,18 @@ def plot_clusters(
 
 
 def _listed(titles: Sequence[str], matched: Ints) -> list[int]:
-    """The clusters that a legend names: those that true ones go with first, numbers by size."""
+    """The clusters that a legend names, at most LEGEND: those with a match first, then by name."""
     words = [title.rstrip("0123456789") for title in titles]
     numbers = [int(title[len(word) :] or 0) for title, word in zip(titles, words, strict=True)]
-    goes = set(matched.tolist())
-    order = sorted(range(len(titles)), key=lambda k: (k not in goes, words[k], numbers[k]))
+    has_match = set(matched.tolist())
+    order = sorted(range(len(titles)), key=lambda k: (k not in has_match, words[k], numbers[k]))
     return order[:LEGEND]
 
 
 def clusters_in_directions(
     learner: Learner, instance: Instance, partition: EquivalenceMatrix, truth: Any, y: Any
 ) -> tuple[list[str], Floats, Ints, list[str]]:
-    """Directions, each item's place in two (T, 2) and true cluster's match (T,), and names."""
+    """Names of two directions, places (T, 2), clusters matched with the truth (T,), their names."""
     sides, directions = heaviest_directions(learner, 2)
     places = np.column_stack([instance.X @ directions.T, np.zeros(partition.n_samples)])[:, :2]
     matched = partition.labels if truth is None else matched_labels(truth, partition)

@@ -1,4 +1,4 @@
-"""An image and its parts."""
+"""Draw an image with its parts."""
 
 import io
 from typing import TYPE_CHECKING, Any
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-TINT = 0.35  # share of the colour of a part in what is seen of it
+TINT = 0.35  # opacity of the colour of a part
 STRIP = 256  # rows that are coloured at a time
-MOST_PIXELS_DRAWN = 4_000_000  # the largest number of pixels of a drawn image; a page has fewer
+MOST_PIXELS_DRAWN = 4_000_000  # pixels of a drawn image, at most
 
 
 def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]:
-    """Return the image with its parts in colours and their borders in white on black.
+    """Return the image with tinted parts, and borders between them in white beside black.
 
     Parameters
     ----------
     image : array of shape (H, W) or (H, W, C), image of Pillow, or path of an image
         uint8 or uint16 over the range of its type, or floats in [0, 1].
     labels : array of int or bool of shape (H, W), image of Pillow, or path of one
-        Part of each pixel, 0, 1, ...; -1 where none is known, which has no colour. The values of a
-        mask, such as 0 and 255, are numbered if there are larger ones than there are colours.
+        Part of each pixel, 0, 1, ...; -1 for an unknown part, which is not tinted. Values larger
+        than the number of colours, as in masks of 0 and 255, are numbered.
     tint : float in [0, 1]
         0 draws the borders alone.
 
@@ -42,7 +42,7 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     Raises
     ------
     DataError
-        If the labels do not have one integer for each pixel, or the image is none.
+        If the image is no image, or the labels are not one integer for each pixel.
 
     Examples
     --------
@@ -56,12 +56,12 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     pixels = _pixels(image)
     parts = _parts(labels, pixels)
     colours = np.array([list(bytes.fromhex(colour[1:])) for colour in OKABE_ITO])
-    inner = np.zeros(parts.shape, dtype=np.bool_)  # whose right or lower neighbour differs
+    inner = np.zeros(parts.shape, dtype=np.bool_)  # pixels whose right or lower neighbour differs
     inner[:, :-1] |= parts[:, :-1] != parts[:, 1:]
     inner[:-1] |= parts[:-1] != parts[1:]
     outer = binary_dilation(inner)
     seen = np.empty((*parts.shape, 3), dtype=np.uint8)
-    for top in range(0, len(parts), STRIP):  # a photograph as floats takes eight times its size
+    for top in range(0, len(parts), STRIP):  # strips, because floats take eight times the memory
         rows = slice(top, top + STRIP)
         bare = _as_rgb(pixels[rows])
         mine = parts[rows]
@@ -79,13 +79,13 @@ def plot_cut(image: Any, labels: Any = None, *, ax: "Axes | None" = None) -> "Ax
     ----------
     image : array of shape (H, W) or (H, W, C), image of Pillow, or path of an image
     labels : array of int of shape (H, W), image of Pillow, or path of one, optional
-        As :meth:`structsvm.MetricLearner.predict` returns them, or as :func:`overlay` takes them;
-        the bare image without.
+        As :meth:`structsvm.MetricLearner.predict` returns them, or as for :func:`overlay`; without
+        labels, the bare image is drawn.
 
     Raises
     ------
     DataError
-        If the labels do not have one integer for each pixel, or the image is none.
+        If the image is no image, or the labels are not one integer for each pixel.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def plot_cut(image: Any, labels: Any = None, *, ax: "Axes | None" = None) -> "Ax
 
 
 def as_file(pixels: NDArray[Any], kind: str, **settings: Any) -> bytes:
-    """Pixels as a file of a kind that Pillow writes."""
+    """Pixels as the content of an image file, of a kind that Pillow writes."""
     buffer = io.BytesIO()
     pillow = require("PIL.Image", "images", "writing images")
     pillow.fromarray(pixels).save(buffer, format=kind, **settings)
@@ -125,7 +125,7 @@ def _pixels(image: Any) -> NDArray[Any]:
 
 
 def _parts(labels: Any, pixels: NDArray[Any]) -> NDArray[np.int64]:
-    """The part of each pixel, (H, W); large values are numbered, which would share colours."""
+    """The part of each pixel, (H, W); values beyond the number of colours are numbered."""
     parts = label_map_of(labels) if is_picture(labels) else label_values(labels)
     if parts.dtype.kind not in "iub":
         raise DataError(f"labels of {parts.dtype} values: give integers 0, 1, ... for the parts")
@@ -138,7 +138,7 @@ def _parts(labels: Any, pixels: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _as_rgb(image: NDArray[Any]) -> NDArray[np.float64]:
-    """(H, W, 3) in [0, 255]."""
+    """An image as floats (H, W, 3) in [0, 255]."""
     channels = in_unit_range(image)
     if channels.shape[2] < 3:
         channels = np.repeat(channels[:, :, :1], 3, axis=2)

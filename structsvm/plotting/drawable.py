@@ -1,4 +1,4 @@
-"""What is drawn of a sample: its traces, its truth and its number of clusters."""
+"""The parts of an instance that pictures draw: its traces, truth and number of clusters."""
 
 from typing import Any
 
@@ -17,23 +17,23 @@ from structsvm.support import Floats
 def traces(
     learner: Learner, measured: Instance, prepared: Instance, n: int
 ) -> tuple[list[str], list[Floats]]:
-    """Names and values of columns as measured, and of directions, unless these are columns."""
+    """Names and values of ``n`` measured columns, and of ``n`` directions that are no columns."""
     columns = column_names(learner)
     top = heaviest_columns(learner, n)
     names = [columns[j] for j in top]
     values = list(measured.X[:, top].T)
     titles, directions = heaviest_directions(learner, n)
-    for title, seen in zip(titles, InMetric(directions.T)(prepared.X).T, strict=True):
+    for title, projected in zip(titles, InMetric(directions.T)(prepared.X).T, strict=True):
         if title not in columns:
             names.append(title)
-            values.append(seen)
+            values.append(projected)
     return names, values
 
 
 def drawable(
     learner: Learner, X: Any, y: Any, n_clusters: Any, *, in_order: bool
 ) -> tuple[Instance, Instance, EquivalenceMatrix | None, Counts]:
-    """A sample as measured and as the metric sees it, its truth, and how many parts are found."""
+    """The instance as measured and as prepared, its truth, and the number of parts to find."""
     picture = "plot_segmentation" if in_order else "plot_clusters"
     fitted_learner(learner, picture)
     (instance,) = as_measured(learner, [X])
@@ -47,7 +47,7 @@ def drawable(
         other = f"{one}s, whose {part}s are in no order: plot_clusters draws a {one}"
     if other:
         raise SettingsError(f"{picture} does not draw {other}")
-    seen = learner.inputs_([instance])
-    truths = None if y is None else encode(learner, seen, [y])
+    prepared = learner.inputs_([instance])
+    truths = None if y is None else encode(learner, prepared, [y])
     truth = None if truths is None else partition_of(truths[0])
-    return instance, seen[0], truth, asked_counts(n_clusters, truths)
+    return instance, prepared[0], truth, asked_counts(n_clusters, truths)

@@ -1,4 +1,4 @@
-"""All that a report is about: a learner, what was held out, and what it found there."""
+"""The contents of a report: a learner, held-out instances, and their evaluation."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,21 +21,21 @@ from structsvm.learner import Learner
 from structsvm.learner.form import Form
 
 MARGINS = 3_000_000
-"""Samples times changes up to which margins are computed: less than half a minute."""
-LEVEL = 0.9  # the share of true changes that the ranges of a page hold, about
+"""The most samples times changes for which margins are computed, in less than half a minute."""
+LEVEL = 0.9  # about the share of true changes that the ranges on a page hold
 
 
 @dataclass(frozen=True, eq=False)
 class ShownOnPage:
-    """All that a page shows, before it is made plain."""
+    """A learner, its evaluation, and what else a page shows."""
 
     learner: Learner
     evaluation: Evaluation
     images: Sequence[NDArray[Any]]
-    """The image of each sample; empty unless all samples are images that are at hand."""
+    """The image of each instance; empty unless all instances were given as images."""
     changes: Sequence[Sequence[Mapping[str, Any]]] = ()
-    """The learned segments of each recording, and how sure the change at the start of each is;
-    empty where that is not known, or would take long."""
+    """The learned segments of each recording with margins, as from ``predict_segments``; empty
+    if margins are unknown or would take long."""
 
     @property
     def words(self) -> Words:
@@ -58,7 +58,7 @@ class ShownOnPage:
         evaluation: Evaluation | None = None,
         **given: Any,
     ) -> "ShownOnPage":
-        """Partition and score them, unless that was done; parameters as for ``evaluate``."""
+        """Evaluate the learner if there is no evaluation yet; parameters as for ``evaluate``."""
         evaluated = evaluation
         if evaluated is None:
             with without_warnings(DataWarning, beginning="the model was learned from"):  # a note
@@ -69,14 +69,14 @@ class ShownOnPage:
         work = sum(
             x.n_samples * (M.n_clusters - 1) for x, M in zip(instances, guesses, strict=True)
         )
-        sure = learner.problem_.traits.contiguous and learner.model_.has_margins
-        if sure and work <= MARGINS:
+        has_margins = learner.problem_.traits.contiguous and learner.model_.has_margins
+        if has_margins and work <= MARGINS:
             K = asked_counts(given.get("n_clusters"), evaluated.truths)
-            # Warnings were given when they were partitioned; margins are of exact oracles alone.
+            # ``evaluate`` gave these warnings; a DataError says that the oracle is not exact.
             with without_warnings(DataWarning), suppress(DataError):
                 changes = learner.predict_segments(instances, K, level=_level_of(learner))
         images = _images(Form.given_to(learner, Xs).instances, evaluated.measured)
-        if not images:  # a graph may have been made of one
+        if not images:  # instances are then called graphs, even if they were made from images
             terms = learner.problem_.traits.words
             evidence = replace(evaluated.verdict.evidence, words=terms)
             evaluated = replace(evaluated, verdict=replace(evaluated.verdict, evidence=evidence))
@@ -84,14 +84,14 @@ class ShownOnPage:
 
 
 def _level_of(learner: Learner) -> float | None:
-    """The share of true changes that drawn ranges hold, if the learner has counted enough."""
+    """The level for ranges of changes; None if the learner's rates are from too few changes."""
     rates = getattr(learner, "margin_rates_", None)
     levels = None if rates is None else rates.levels
     return LEVEL if levels is not None and levels.most >= LEVEL else None
 
 
 def _images(Xs: Any, instances: Sequence[Instance]) -> list[NDArray[Any]]:
-    """The images the samples were made of; none where some are graphs already."""
+    """The images that the instances were made from; empty if some were given as graphs."""
     if any(getattr(instance.side, "regions", None) is None for instance in instances):
         return []
     images = [pixels_of(x) if is_picture(x) else np.asarray(x) for x in graphs_as_list(Xs)]

@@ -1,4 +1,4 @@
-"""How a metric was learned: the bounds, cuts and weights of runs, their gaps, and paths of lam."""
+"""Draw runs of solvers: bounds, cuts, weights and gaps by iteration, and losses by lam."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,16 +25,15 @@ MOST_MARKED = 25  # the largest number of iterations that are marked
 
 
 def plot_history(run: Any, *, top: int = 5, figure: "Figure | None" = None) -> NDArray[Any]:
-    """Draw how a run went: its bounds and its cuts by iteration, and the heaviest weights.
+    """Draw the bounds and the number of cuts of a run by iteration, and the heaviest weights.
 
-    The weights are those that ``Stopping(n_weights=200)`` asked for; there are two axes without.
+    Weights are drawn if the run has kept them, by ``Stopping(n_weights=200)``.
 
     Parameters
     ----------
     run : fitted learner or Solution
-        Of one run.
     top : int
-        Entries of the weight to draw, those that are largest at the end.
+        Number of entries of the weight to draw, those that are largest at the end.
     figure : matplotlib Figure, optional
         An empty one; a new one otherwise.
 
@@ -45,7 +44,7 @@ def plot_history(run: Any, *, top: int = 5, figure: "Figure | None" = None) -> N
     Raises
     ------
     SettingsError
-        For what is no run, or more than one.
+        For anything but a single run.
 
     Examples
     --------
@@ -96,8 +95,8 @@ def plot_gap(
 ) -> "Axes":
     """Draw the certified relative gap by iteration, of one run or of several.
 
-    Of an objective that is not convex, such as that of normalized cuts, no gap is known: then it is
-    the objective that is drawn, and the axis says so.
+    An objective that is not convex, such as that of normalized cuts, has no known gap: then the
+    objective itself is drawn, and the axis says so.
 
     Parameters
     ----------
@@ -106,13 +105,13 @@ def plot_gap(
         learners are those with a ``solution_``, ``MetricLearner`` and ``StructuredSVM``.
     against : {"iteration", "seconds", "oracle_calls"}
     of : {"gap", "excess"}
-        The gap of each run, or how far its objective is above the best lower bound of all of them:
-        how good its weight is, whatever it knows of that.
+        The gap of each run by its own lower bound, or the excess of its objective over the best
+        lower bound of all runs.
 
     Raises
     ------
     SettingsError
-        For what is no run, and for solutions of which only some have a gap.
+        For anything but runs, and for solutions of which only some have a gap.
 
     Examples
     --------
@@ -167,7 +166,7 @@ def plot_gap(
 
 
 def solutions_of(runs: Any) -> dict[str, Solution]:
-    """The solutions of one run or of several, by name."""
+    """The solutions of one run, under the name "", or of several."""
     runs = getattr(runs, "solutions", runs)
     if isinstance(runs, list | tuple):
         runs = {f"run {i}": one for i, one in enumerate(runs)}
@@ -236,8 +235,8 @@ def plot_gaps(
 def plot_path(search: MetricLearnerCV, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the held-out loss of every candidate against the strength of its regularizer.
 
-    Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
-    choice is ringed, if it has one.
+    Bars are standard errors. A candidate that is not learned has no ``lam`` and is a horizontal
+    line. The chosen candidate is ringed, if it has a ``lam``.
 
     Parameters
     ----------
@@ -280,5 +279,5 @@ def plot_path(search: MetricLearnerCV, *, ax: "Axes | None" = None) -> "Axes":
     if search.best_lam_ is not None:
         ax.plot(taken[0][1], taken[0][2], "o", **ring)
     ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # lines are everywhere
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # outside, off the lines
     return ax

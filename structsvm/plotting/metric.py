@@ -1,4 +1,4 @@
-"""What a metric looks at: weights, matrix, spectrum, and how they vary over resamples."""
+"""Draw a metric: its weights, matrix and spectrum, and the variation of weights over resamples."""
 
 import math
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from structsvm.support import Floats, Ints, refuse_below, require, shown
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-READABLE = 40  # features beyond which a heat map has no names
-BOTH_SIDES = 12  # features up to which its columns have their names, too
-IN_MATRIX = 26  # letters of a name beside it
+READABLE = 40  # features up to which the rows of a heat map have names
+BOTH_SIDES = 12  # features up to which its columns have names, too
+IN_MATRIX = 26  # the most letters of a name beside it
 
 
 def plot_weights(
@@ -30,7 +30,7 @@ def plot_weights(
     ----------
     learner : fitted MetricLearner
     n_features : int
-        How many at most.
+        The largest number of features to draw.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def plot_weights(
 def _with_rows(
     ax: "Axes | None", values: Floats, names: Sequence[str], n_features: int
 ) -> "tuple[Axes, Ints]":
-    """Axes with a row for each of the features of the largest values, and which these are."""
+    """Axes with a named row for each feature of the largest values, and these features' numbers."""
     refuse_below(1, "n_features", n_features)
     top = np.argsort(-values, kind="stable")[:n_features]
     ax = style.plain(style.new_axes(ax, height=0.28 * top.size + 1.1))
@@ -72,7 +72,7 @@ def plot_metric(
 ) -> "Axes":
     """Draw the matrix of the metric as a heat map, the features of largest weight first.
 
-    Of a diagonal metric, the weights say it all: it is drawn as :func:`plot_weights` draws them.
+    A diagonal metric has nothing but its weights, and is drawn as by :func:`plot_weights`.
 
     Entries are in units of the untrained metric, which has ones on its diagonal. Off the diagonal,
     a positive entry says that two features rising together separate more than each by itself, a
@@ -82,7 +82,7 @@ def plot_metric(
     ----------
     learner : fitted MetricLearner
     n_features : int
-        How many at most.
+        The largest number of features to draw.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def plot_metric(
     colors = require("matplotlib.colors", "plot", "plotting")
     norm = colors.SymLogNorm(largest / 30, vmin=-largest, vmax=largest)
     image = ax.imshow(entries, cmap="PuOr_r", norm=norm, interpolation="nearest")
-    ax.set_aspect("equal" if top.size <= BOTH_SIDES else "auto")  # many names take the width
+    ax.set_aspect("equal" if top.size <= BOTH_SIDES else "auto")  # long names need the width
     powers = range(math.ceil(math.log10(largest / 30)), math.floor(math.log10(largest)) + 1)
     ticks = [0.0, *(sign * 10.0**power for power, sign in product(powers, (-1, 1)))]
     ax.figure.colorbar(image, ax=ax, label="times the untrained metric", ticks=ticks)
@@ -172,7 +172,7 @@ def plot_weight_stability(
     stability : WeightStability
         From :func:`structsvm.weight_stability`.
     n_features : int
-        How many at most.
+        The largest number of features to draw.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The page of a report: one file that any browser shows."""
+"""The report of an evaluation as one HTML page that any browser shows."""
 
 import html
 import json
@@ -32,7 +32,7 @@ ASSETS = (
     *("draw.js", "traces.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js"),
 )
 N_WEIGHTS, N_MATRIX_ROWS = 20, 12  # features that are listed, and rows of the heat map
-LABELLINGS_SHOWN = 3  # wrong labellings, of those that weigh most
+LABELLINGS_SHOWN = 3  # wrong labellings that are drawn, those of largest multiplier
 FIELD = re.compile(r"\{\{(\w+)\}\}")
 DRAG, ARROWS = "Drag over a stretch to zoom in. ", "Arrows up and down move, too. "
 ABOUT_GAPS = (
@@ -40,7 +40,7 @@ ABOUT_GAPS = (
     "The objective of the best metric so far (solid), and what no metric can be below (dashed), "
     "iteration by iteration.",
 )
-"""Heading and caption of the course of the objective."""
+"""Heading and caption of the picture of the bounds."""
 LOCAL_TITLES = (
     "How learning ended",
     "The objective, step by step. It is not convex: this is a local minimum, and no bound says how "
@@ -61,12 +61,12 @@ def report_page(
     unseen_states: str = "refuse",
     groups: Any = None,
 ) -> str:
-    """Return an HTML page that evaluates a learner on held-out samples, as text.
+    """Return an HTML page that evaluates a learner on held-out instances, as text.
 
-    Verdict, scores, every sample with its partitions, what the metric looks at, certificate; the
-    page needs no network and no other file. Recordings are drawn with their segments, the long ones
-    by the minimum and the maximum of bins; images with their parts; tables and graphs in the two
-    heaviest directions of the metric.
+    It has the verdict, scores, every instance with its partitions, the weights of the metric and
+    the certificate, and needs neither a network nor another file. Recordings are drawn with their
+    segments (long ones as minimum and maximum of bins), images with their parts, tables and graphs
+    in the two heaviest directions of the metric.
 
     Parameters
     ----------
@@ -76,17 +76,17 @@ def report_page(
         As for :func:`structsvm.evaluate`: recordings, tables, graphs or images that were not
         learned from.
     names : sequence of str, optional
-        What to call the samples; their own names, or else their numbers, otherwise.
+        Names of the instances; by default their own names, or else their numbers.
     title : str
         Heading of the page.
     times : sequence, optional
-        Of each recording when its samples were measured: a :class:`~structsvm.io.TimeAxis`,
-        numbers or dates of shape (T_i,), or None.
+        Times of the samples of each recording: a :class:`~structsvm.io.TimeAxis`, numbers or dates
+        of shape (T_i,), or None.
 
     Raises
     ------
     DataError, SettingsError
-        Naming the sample or the parameter.
+        For an instance or a parameter that cannot be used; the message names it.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def report_page(
 
 
 def page_of(held_out: ShownOnPage, title: str, verdict: Verdict | None = None) -> str:
-    """The page of samples that have been partitioned and scored."""
+    """The page of an evaluation; ``verdict`` replaces that of the evaluation at the top."""
     learner = held_out.learner
     evaluation = held_out.evaluation
     verdict = verdict or evaluation.verdict
@@ -147,11 +147,12 @@ def page_of(held_out: ShownOnPage, title: str, verdict: Verdict | None = None) -
         "notes": "\n".join(said),
         "findings": _findings(held_out.diagnosis),
     }
-    # In one pass: what is filled in is not read again.
+    # In one pass, so that braces in filled-in texts are no fields.
     return FIELD.sub(lambda match: filled[match[1]], page)
 
 
 def _findings(diagnosis: Diagnosis) -> str:
+    """The findings of a diagnosis as HTML."""
     if not len(diagnosis):
         return f"<p>{html.escape(str(diagnosis).capitalize())}.</p>"
     rows = [
@@ -163,6 +164,7 @@ def _findings(diagnosis: Diagnosis) -> str:
 
 
 def _gains(verdict: Verdict) -> str:
+    """The end of the caption of the gains."""
     n = verdict.untrained.units
     if n >= MIN_UNITS:
         return "mean and 95 % interval. Right of zero, learning pays."
@@ -216,6 +218,7 @@ def _content(held_out: ShownOnPage) -> dict[str, Any]:
 
 
 def _notes(held_out: ShownOnPage) -> list[str]:
+    """Sentences below the verdict."""
     learner = held_out.learner
     sentences = []
     evidence = held_out.evaluation.verdict.evidence
@@ -235,6 +238,7 @@ def _notes(held_out: ShownOnPage) -> list[str]:
 
 
 def _metric(learner: Any) -> dict[str, Any]:
+    """The metric as plain values, as assets/metric.js draws it."""
     B = words.scaled_metric(learner)
     names = learner.metric_feature_names_
     weights = np.diag(B)
@@ -243,7 +247,7 @@ def _metric(learner: Any) -> dict[str, Any]:
     cells = order[:N_MATRIX_ROWS]
 
     def short(values: Any) -> Any:
-        """Five digits are enough for a picture."""
+        """Values rounded to five digits, which are enough for a picture."""
         return np.vectorize(lambda value: float(f"{value:.5g}"), otypes=[float])(values).tolist()
 
     return {
@@ -258,7 +262,7 @@ def _metric(learner: Any) -> dict[str, Any]:
 
 
 def heaviest_labellings(learner: Learner) -> dict[str, Any] | None:
-    """The wrong labellings that weigh most, each with the true one; None where none is known."""
+    """The support labellings of largest multiplier beside the true ones; None if none is known."""
     solution = learner.solution_
     support = () if solution is None else solution.support or ()
     shown = [labelling for labelling in support if labelling.labelling is not None][

@@ -1,4 +1,4 @@
-"""What the page of a report draws: recordings, tables, graphs, images, small as screens are."""
+"""Plain values from which the page of a report draws recordings, tables, graphs and images."""
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
@@ -20,20 +20,20 @@ from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
 from structsvm.support import Floats
 
-TRACES = 3  # of the columns of a recording, and of its directions
-VALUES = 600_000  # numbers of all traces together, about, unless there are very many recordings
-BINS = (60, 1500)  # of a trace, at least and at most
-ROWS_DRAWN = 2000  # of a table that are drawn
+TRACES = 3  # columns of a recording that are drawn, and directions
+VALUES = 600_000  # about the most numbers of all traces together
+BINS = (60, 1500)  # bins of a trace, at least and at most
+ROWS_DRAWN = 2000  # rows of a table that are drawn, at most
 DRAWN_SIDE = (120, 320)  # pixels of the longer side of a drawn image, at least and at most
-FULL = 50  # images up to which they are drawn as large as that
-KNOTS = 600  # times that are kept of a recording that was sampled irregularly
-TRACE_LEVELS = 999  # a trace is 0 to 999, its minimum to its maximum: finer than any screen
+FULL = 50  # images up to which they have the largest size
+KNOTS = 600  # about the most knots of an irregular time axis
+TRACE_LEVELS = 999  # a trace is 0 at its minimum and 999 at its maximum, finer than any screen
 States = tuple[dict[Any, int], list[dict[str, Any]], Sequence[NDArray[Any]] | None]
-"""Number of each state, its look, and the names of true ones, (T_i,) each, if labels are names."""
+"""The number of each state, the looks of all, and the true names, (T_i,) each, if there are any."""
 
 
 def pictures_of(held_out: ShownOnPage) -> dict[str, Any]:
-    """Plain values: the script that draws, what it can show, named states, and each sample."""
+    """Plain values: the kind of picture, its views, the looks of states, and each instance."""
     views = list[tuple[str, str]]()
     marks = list[dict[str, Any]]()
     part = f"{held_out.words.part}s"
@@ -53,7 +53,7 @@ def pictures_of(held_out: ShownOnPage) -> dict[str, Any]:
 
 
 def _states(held_out: ShownOnPage) -> States:
-    """The states of all recordings; a segment without a name has a number as well."""
+    """All states of the recordings; None is one as well, that of segments without a name."""
     evaluation = held_out.evaluation
     learned = state_marks(held_out.learner)
     if not evaluation.states:
@@ -74,7 +74,7 @@ def _states(held_out: ShownOnPage) -> States:
 
 
 def _recording(states: States, held_out: ShownOnPage, i: int) -> dict[str, Any]:
-    """Traces, segment ends and states."""
+    """Traces, segment ends and states of a recording."""
     (number_of, _, true_names) = states
     evaluation = held_out.evaluation
     instance = evaluation.prepared[i]
@@ -106,12 +106,12 @@ def _recording(states: States, held_out: ShownOnPage, i: int) -> dict[str, Any]:
 
 
 def _range(change: Mapping[str, Any]) -> list[int] | None:
-    """The first and the last sample at which a segment may begin."""
+    """The first and the last sample at which a change may be, if known."""
     return [change["from"], change["to"]] if change.get("from") is not None else None
 
 
 def knots(time: TimeAxis | None) -> dict[str, Any] | None:
-    """The times of some samples, between which the page draws a line; dates in milliseconds."""
+    """Times of some samples, between which the page interpolates; dates in milliseconds."""
     if time is None:
         return None
     T = len(time)
@@ -124,13 +124,13 @@ def knots(time: TimeAxis | None) -> dict[str, Any] | None:
         steps = np.diff(values)
         odd = np.argsort(-np.abs(steps - np.median(steps)), kind="stable")[: KNOTS // 3]
         even = np.linspace(0, T - 1, min(T, KNOTS)).astype(int)
-        at = np.unique(np.concatenate([even, odd, odd + 1]))  # the sides of gaps are exact
+        at = np.unique(np.concatenate([even, odd, odd + 1]))  # exact on both sides of gaps
     at_knots = [float(values[t]) for t in at]
     return {"name": time.title, "date": is_date, "at": at.tolist(), "values": at_knots}
 
 
 def _points(held_out: ShownOnPage, i: int) -> dict[str, Any]:
-    """Items in the two heaviest directions: place, clusters, number of the item; their names."""
+    """Points (place, found and true cluster, whether misplaced, number) and names of clusters."""
     evaluation = held_out.evaluation
     instance = held_out.evaluation.prepared[i]
     truth = partition_of(evaluation.truths[i])
@@ -147,7 +147,7 @@ def _points(held_out: ShownOnPage, i: int) -> dict[str, Any]:
 
 
 def _image(held_out: ShownOnPage, i: int) -> dict[str, Any]:
-    """An image with its true parts and those of each metric."""
+    """An image, and its overlays with the true parts and those of each method."""
     evaluation = held_out.evaluation
     instance = held_out.evaluation.prepared[i]
     pixels = held_out.images[i]
@@ -159,7 +159,7 @@ def _image(held_out: ShownOnPage, i: int) -> dict[str, Any]:
         true: NDArray[Any] = truth.pixels.reshape(shape)
     else:
         true = decode(partition_of(truth), instance)
-    # One map at a time: those of a photograph are large.
+    # One map at a time, to save memory.
     cuts = {"photo": _drawn(pixels, None, side), "true": _drawn(pixels, true, side)}
     for name, guesses in evaluation.guesses.items():
         cuts[name] = _drawn(pixels, decode(guesses[i], instance), side)
@@ -167,7 +167,7 @@ def _image(held_out: ShownOnPage, i: int) -> dict[str, Any]:
 
 
 def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
-    """The image, its parts marked if there are any, as an address that holds it."""
+    """A reduced image as a data URL, with its parts if there are labels."""
     H, W = image.shape[:2]
     shrink = min(1.0, side / max(H, W))
     rows, columns = (
@@ -181,12 +181,12 @@ def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
 
 
 def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
-    """A trace as a page draws it: ``low``, and ``high`` if there are more values than bins."""
+    """A trace in levels: its values as ``low``, or the minima and maxima of bins."""
     T = values.size
-    there = values[~np.isnan(values)]
-    if not there.size:
+    present = values[~np.isnan(values)]
+    if not present.size:
         return {"min": 0.0, "max": 0.0, "low": [None] * min(T, n_bins), "high": None}
-    limits = float(there.min()), float(there.max())
+    limits = float(present.min()), float(present.max())
     starts = np.arange(n_bins) * T // n_bins if T > 2 * n_bins else None
     return binned(values, values, starts, *limits)
 
@@ -194,7 +194,7 @@ def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
 def binned(
     low: Floats, high: Floats, starts: NDArray[np.int64] | None, least: float, most: float
 ) -> dict[str, Any]:
-    """The least and the greatest value from each start to the next; of all values if None."""
+    """A trace in levels: extremes from each start to the next, or all values without starts."""
     highs = None
     if starts is not None:
         low, high = extremes_between(low, high, starts)
@@ -208,8 +208,8 @@ def extremes_between(low: Floats, high: Floats, starts: NDArray[np.int64]) -> tu
 
 
 def quantised(values: Floats, least: float, most: float) -> list[int | None]:
-    """Levels of values between two limits, by their halves, because large floats would overflow."""
-    span = most / 2 - least / 2
+    """Levels, 0 to TRACE_LEVELS, of values between two limits; None for NaN."""
+    span = most / 2 - least / 2  # halves, because the difference of large floats may overflow
     if span == 0:
         levels = np.where(np.isnan(values), np.nan, TRACE_LEVELS // 2)
     else:

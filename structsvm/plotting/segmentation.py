@@ -1,4 +1,4 @@
-"""A recording above its segmentations."""
+"""Draw a recording above its segmentations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,13 @@ from structsvm.support import Floats, counted, refuse_below, require, two_digits
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDEST, LINES = 26, 2
-"""Letters in a line of the features that name a lane, and lines that it has room for."""
+WIDEST, LINES = 26, 2  # letters in a line beside a lane, and the most lines
 TRACE = 0.75  # opacity of a trace, which has the colour of text
-SHADES = (0.8, 0.35)  # opacity of every other segment of a strip
+SHADES = (0.8, 0.35)  # opacities of alternating segments of a strip
 LANE = 0.8  # height of what is drawn in a lane of height 1
-LETTER = 0.066  # inches that a small letter takes, about
-LONGEST_STATE = 80  # letters of a state in the legend, which is no wider than the axes then
-IN_LEGEND = 24  # states that are listed at most
+LETTER = 0.066  # width of a small letter in inches, about
+LONGEST_STATE = 80  # letters of a state's name for which the legend is as wide as the axes
+IN_LEGEND = 24  # the most states in the legend
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class _Strip:
     ends: list[int]
     color: str
     names: Sequence[Any]
-    """What is written on each segment: its state, or else its label; None on one without."""
+    """The text on each segment: its state, or else its label; None for no text."""
     has_states: bool
 
 
@@ -58,10 +57,10 @@ def plot_segmentation(
 ) -> "Axes":
     """Draw a recording above its true, learned and untrained segmentations.
 
-    Of a recording the columns are drawn of which most weight is made, as they were measured, and
-    below them the heaviest directions of the metric, unless these are columns.
-    Where the learner knows named states, a segment has the colour of its state, the same in every
-    row and in every picture of that learner; grey is a state that it has not learned.
+    The columns whose features have the most weight are drawn as they were measured, and below them
+    the heaviest directions of the metric, unless these are columns. If the learner knows named
+    states, a segment has the colour of its state, the same in every row and in every picture of
+    that learner; a state that it has not learned is grey.
 
     Parameters
     ----------
@@ -72,21 +71,21 @@ def plot_segmentation(
     n_clusters : int, "true" or None
         Decode with so many segments, with as many as the truth has, or as the price decides.
     n_traces : int
-        How many columns, and how many directions, at most.
+        The largest number of columns, and of directions.
     times : TimeAxis, or numbers or dates of shape (T,), optional
         When the samples were measured; by default as a recording or the dates in the index of a
         data frame say.
     margins : bool
-        Whether to draw how sure each learned change is: its rate where the learner has
+        Whether to draw how certain each learned change is: its rate if the learner has
         ``margin_rates_``, and its margin otherwise (:meth:`MetricLearner.predict_segments`).
     level : float, optional
-        Draw as well where each change may be, as pale bars, and with dotted lines where one may
-        have been missed: about such a share of the true changes is in one of them.
+        Also draw ranges that hold about this share of the true changes: pale bars around learned
+        changes, and dotted lines where a change may have been missed.
 
     Raises
     ------
     SettingsError
-        For a learner whose partitions are no segments.
+        For a learner whose partitions are not segmentations.
 
     Examples
     --------
@@ -146,7 +145,7 @@ def _strips(
     y: Any,
     K: Counts,
 ) -> list[_Strip]:
-    """The true, the learned and the untrained segments, with their states if these are known."""
+    """The true, the learned and the untrained segments, with their states if they have names."""
     strips = []
     classes = learner.classes_
 
@@ -179,7 +178,7 @@ def _strips(
 
 
 def _in_lines(names: Sequence[str]) -> list[str]:
-    """Directions, and below each the features that name it, or features; long names are cut."""
+    """Names of lanes in a few lines; below a direction are its features, and long names are cut."""
     pairs = [name.partition(": ") for name in names]
     whole = (last if colon else first for first, colon, last in pairs)
     features = style.shortened(whole, LINES * WIDEST - WIDEST // 3)
@@ -191,7 +190,7 @@ def _in_lines(names: Sequence[str]) -> list[str]:
 
 
 def _write_times(ax: "Axes", axis: TimeAxis | None) -> None:
-    """Whole numbers of samples, numbers, or dates, what these share at the end of the axis."""
+    """Label the horizontal axis with numbers of samples, times, or dates."""
     ax.set_xlabel(style.plain_text(axis.title) if axis else "sample")
     if axis is None:
         ax.locator_params(axis="x", integer=True, min_n_ticks=1)
@@ -204,7 +203,7 @@ def _write_times(ax: "Axes", axis: TimeAxis | None) -> None:
 
 
 def _drawn(values: NDArray[Any]) -> Floats:
-    """Times as numbers of the axis."""
+    """Times as positions on the axis."""
     if values.dtype.kind != "M":
         return np.asarray(values, dtype=np.float64)
     dates = require("matplotlib.dates", "plot", "plotting")
@@ -212,22 +211,22 @@ def _drawn(values: NDArray[Any]) -> Floats:
 
 
 def _draw_trace(ax: "Axes", lane: int, places: NDArray[Any], values: Floats) -> None:
-    """Draw a line, and dots where a value is between two missing ones."""
-    there = ~np.isnan(values)
+    """Draw a line, and dots for values between two missing ones."""
+    present = ~np.isnan(values)
     ink = style.text_color()
-    low = float(values.min(initial=np.inf, where=there))
-    high = float(values.max(initial=-np.inf, where=there))
+    low = float(values.min(initial=np.inf, where=present))
+    high = float(values.max(initial=-np.inf, where=present))
     middle = (values - (low + high) / 2) / (high - low if high > low else 1.0)
     heights = lane - LANE * middle  # the axis points downwards
     ax.plot(places, heights, color=ink, alpha=TRACE, linewidth=0.9)
-    beside = np.concatenate([[False], there, [False]])
-    alone = there & ~beside[:-2] & ~beside[2:]
+    padded = np.concatenate([[False], present, [False]])
+    alone = present & ~padded[:-2] & ~padded[2:]
     if alone.any():
         ax.plot(places[alone], heights[alone], ".", color=ink, alpha=TRACE, markersize=2)
 
 
 def _inches(ax: "Axes", edges: Floats) -> float:
-    """The width on paper of a unit of the axis, about."""
+    """About the width in inches of a unit of the axis."""
     width = ax.figure.bbox.width / ax.figure.dpi * ax.get_position().width
     return float(width / (edges[-1] - edges[0]))
 
@@ -235,7 +234,7 @@ def _inches(ax: "Axes", edges: Floats) -> float:
 def _draw_strip(
     ax: "Axes", lane: int, strip: _Strip, marks: Mapping[Any, style.StateMark], edges: Floats
 ) -> None:
-    """Segments, in the colours of their states if they have some, with names if there is room."""
+    """Draw segments in the colours of their states, if any, with names where there is room."""
     paper = ax.get_facecolor()
     inch = _inches(ax, edges)
     start = 0
@@ -260,7 +259,7 @@ def _draw_strip(
 
 
 def _draw_sure(ax: "Axes", lane: int, changes: Sequence[Mapping[str, Any]], edges: Floats) -> None:
-    """Draw a bar at each change, as high as it is sure, and the number where there is room."""
+    """Draw a bar at each change whose height is its rate or margin; numbers if there is room."""
     foot = lane + LANE / 2
     ink = style.text_color()
     before = -np.inf
@@ -284,16 +283,12 @@ def _draw_sure(ax: "Axes", lane: int, changes: Sequence[Mapping[str, Any]], edge
 def _draw_ranges(
     ax: "Axes", lane: int, segments: Sequence[Mapping[str, Any]], edges: Floats
 ) -> None:
-    """Draw where each change may be, and where changes may be that were not found."""
+    """Draw the ranges of changes, and those where a change may have been missed."""
     for segment in segments:
         if segment.get("from") is not None:
-            there = edges[[segment["from"], segment["to"]]]
-            look: dict[str, Any] = {
-                "color": style.LEARNED,
-                "alpha": SHADES[1],
-                "linewidth": 6,
-            }
-            ax.plot(there, [lane, lane], solid_capstyle="butt", **look)
+            ends = edges[[segment["from"], segment["to"]]]
+            look: dict[str, Any] = {"color": style.LEARNED, "alpha": SHADES[1], "linewidth": 6}
+            ax.plot(ends, [lane, lane], solid_capstyle="butt", **look)
         for first, last in segment.get("possible", ()):
             ax.plot(edges[[first, last]], [lane, lane], ":", color=style.text_color(), linewidth=2)
 

@@ -18,24 +18,24 @@ AT_UNTRAINED: dict[str, Any] = {
     "linewidth": 1.5,
     "linestyle": (0, (3, 2)),
 }
-"""The line at what the untrained metric has."""
-LONGEST_NAME = 40  # letters of a name beside a row
+"""Style of the line at the value of the untrained metric."""
+LONGEST_NAME = 40  # the most letters of a name beside a row
 MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#F0E442")
-"""Okabe and Ito's colours but black, neighbours far apart in hue and in lightness."""
-DARK = ("#0072B2",)  # those on which white is read better than black
+"""Okabe and Ito's colours without black, in an order with distinct neighbours."""
+DARK = ("#0072B2",)  # colours on which white text is more legible than black
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
-"""What tells states apart once the colours are used up, as matplotlib spells it."""
+"""Matplotlib's hatches, which distinguish states of the same colour if there are many."""
 
 
 def mark_colors() -> tuple[Any, ...]:
-    """Colours of curves and dots, seen on light and dark paper: grey for yellow, ink for black."""
+    """Colours visible on light and dark paper: grey for yellow, that of text for black."""
     return (*OKABE_ITO[:6], "#8C8C8C", text_color())
 
 
 def line_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """A colour, a mark and a dash for each of several curves: told apart without colours, too."""
+    """A colour, a marker and a dash for each curve, which differ without colours, too."""
     colors = mark_colors()
     return {
         name: {
@@ -49,7 +49,7 @@ def line_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def new_axes(ax: "Axes | None", width: float = 9.0, height: float = 4.0) -> "Axes":
-    """The axes given, or new ones on a figure of their own, of a size in inches."""
+    """The given axes, or new ones on a figure of this size in inches."""
     if ax is not None:
         return ax
     pyplot = require("matplotlib.pyplot", "plot", "plotting")
@@ -59,7 +59,7 @@ def new_axes(ax: "Axes | None", width: float = 9.0, height: float = 4.0) -> "Axe
 
 
 def plain(ax: "Axes") -> "Axes":
-    """The axes without the frame's upper and right sides."""
+    """The axes, with the upper and right sides of the frame removed."""
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -69,23 +69,23 @@ def text_color() -> Any:
 
 
 def plain_text(name: Any) -> str:
-    """A name as matplotlib writes it: dollars are dollars, and no formula."""
+    """A name with dollars escaped, which matplotlib would read as a formula."""
     return str(name).replace("$", r"\$")
 
 
 def legend_text(name: Any) -> str:
-    """Text of a legend for a name; matplotlib leaves out names that begin with an underscore."""
+    """A name for a legend, from which matplotlib would drop names that begin with an underscore."""
     written = plain_text(name)
     return f" {written}" if written.startswith("_") else written
 
 
 def written(names: Iterable[Any], most: int) -> list[str]:
-    """Names as matplotlib writes them beside an axis, long ones shortened."""
+    """Names with dollars escaped, and long ones shortened."""
     return [plain_text(name) for name in shortened(names, most)]
 
 
 def shortened(names: Iterable[Any], most: int) -> list[str]:
-    """Long names without their middle, with numbers if these would look alike."""
+    """Names without the middle of long ones, and with numbers if two would look the same."""
     whole = [str(name) for name in names]
     numbers = {name: k for k, name in enumerate(dict.fromkeys(whole), 1)}
     short = {name: _without_middle(name, most) for name in whole}
@@ -96,21 +96,21 @@ def shortened(names: Iterable[Any], most: int) -> list[str]:
 
 
 def _without_middle(name: str, most: int) -> str:
-    end = (most - 1) // 2  # what tells sensors apart is often at the end
+    end = (most - 1) // 2  # names of sensors often differ at the end
     return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
 @dataclass(frozen=True)
 class StateMark:
-    """What a state looks like."""
+    """The look of a state."""
 
     color: str
     hatch: str
-    ink: str  # the colour of what is written on it
+    ink: str  # the colour of text on it
 
 
 NO_STATE = StateMark("#8C8C8C", "", "#000000")
-"""Of items without a name, and of states that the model has not learned."""
+"""The look of items without a name, and of states that the model has not learned."""
 
 
 def state_marks(learner: Learner) -> dict[Any, StateMark]:

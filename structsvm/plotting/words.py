@@ -1,4 +1,4 @@
-"""What a learner has learned, in plain words and numbers."""
+"""Settings and results of a learner in words and plain values."""
 
 import re
 from collections.abc import Mapping
@@ -23,16 +23,16 @@ from structsvm.partitions import Metric
 from structsvm.partitions.plugins import problem_name
 from structsvm.support import Floats, counted, finite, flat, settings_in, some_of
 
-LISTED = 12  # names of states that are listed
+LISTED = 12  # the most names of states in a list
 SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")
-BOUNDS = ("lower", "gap", "bound")  # what is known of a solution with a certified gap
+BOUNDS = ("lower", "gap", "bound")  # fields of a solution with a certified gap
 
 CHOSEN_FOR: dict[str | None, str] = {
     "rows": "made for further rows of the clusters it was learned from, not for new clusters",
     "clusters": "made for new clusters: chosen on held-out clusters",
     "tables": "made for further tables: chosen on held-out tables",
 }
-"""What the settings of a metric of tables were chosen for."""
+"""Which question the settings of a metric of tables were chosen for, by the kind of split."""
 
 MADE = {
     r" psi1$": "psi1 of a column says whether it is above or below its median",
@@ -50,7 +50,7 @@ MADE = {
     r"^component \d+$": "a component is a combination of all columns, component 0 the one that "
     "varies most",
 }
-"""What names of features mean that are made of the columns."""
+"""The meaning of names of computed features, by patterns that match them."""
 
 
 def feature_weights(learner: MetricLearner) -> Floats:
@@ -74,15 +74,16 @@ def feature_weights(learner: MetricLearner) -> Floats:
 def scaled_metric(learner: MetricLearner) -> Floats:
     """Return the metric in units of the untrained one, (P, P), whose diagonal entries are 1.
 
-    What a partition is scored by is ``B`` against the price of a cluster: it is ``B / price``, in
-    units of the untrained metric with its best price. Where no price is paid in units of the
-    metric, as for normalized cuts, it is ``B`` in units of the untrained metric.
+    Partitions depend on ``B`` and the price of a cluster through ``B / price``, which is returned
+    in units of the untrained metric with its best price. Problems without such a price, as
+    normalized cuts, have ``B`` in units of the untrained metric.
     """
     components = scaled_factor(learner)
     return np.asarray(components.T @ components)
 
 
 def is_diagonal(metric: Floats) -> bool:
+    """Whether all entries off the diagonal are 0."""
     return not np.any(metric[~np.eye(len(metric), dtype=bool)])
 
 
@@ -93,8 +94,8 @@ def eigenvalues(learner: MetricLearner) -> Floats:
 
 
 def heaviest_directions(learner: Any, n: int) -> tuple[list[str], Floats]:
-    """Names and vectors (n, P) of the ``n`` heaviest directions, or of as many as the rank."""
-    if learner.sees is None:  # no metric, but the columns
+    """Names and vectors (n, P) of the ``n`` heaviest directions, or of all if the rank is less."""
+    if learner.sees is None:  # without a metric, the first columns
         names = column_names(learner)
         return names[:n], np.eye(len(names))[:n]
     directions = metric_of(learner).factor.T
@@ -110,7 +111,7 @@ def heaviest_directions(learner: Any, n: int) -> tuple[list[str], Floats]:
 
 
 def heaviest_columns(learner: Any, n: int) -> list[int]:
-    """Numbers of the columns whose features, those made of them included, weigh most."""
+    """Numbers of the ``n`` columns whose features, computed ones included, weigh most."""
     numbers = {name: j for j, name in enumerate(column_names(learner))}
     if learner.sees is None:
         return list(range(min(n, len(numbers))))
@@ -123,16 +124,16 @@ def heaviest_columns(learner: Any, n: int) -> list[int]:
 
 
 def made_in_words(learner: Any) -> str:
-    """Say what the names of features mean that are made of the columns; "" where none are."""
+    """A sentence on the meaning of the names of computed features; "" if there are none."""
     if getattr(learner.inputs_, "features", None) is None:
         return ""
     names = learner.metric_feature_names_
-    said = [words for made, words in MADE.items() if any(re.search(made, name) for name in names)]
+    said = [words for form, words in MADE.items() if any(re.search(form, name) for name in names)]
     return f"What the names mean: {'; '.join(said)}." if said else ""
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:
-    """Say over how many directions, or features, the metric is spread."""
+    """A sentence on the number of directions, or features, that have half of the metric."""
     values = eigenvalues(learner)
     share = np.cumsum(values) / values.sum()
     half, most = (int(np.searchsorted(share, part - 1e-12)) + 1 for part in (0.5, 0.9))
@@ -154,7 +155,7 @@ SCALED = {
 
 
 def words_of_training(learner: Learner) -> Words:
-    """Nouns for what is partitioned, as in the files that were learned from."""
+    """Nouns for training data; graphs are called images, and averages of samples windows."""
     words = learner.problem_.traits.words
     window = getattr(learner, "columns_", {}).get("window", 1)
     if words.of_graphs:
@@ -163,7 +164,7 @@ def words_of_training(learner: Learner) -> Words:
 
 
 def described(learner: Learner) -> dict[str, Any]:
-    """A learner in plain values; the features of a metric by decreasing weight."""
+    """A learner as plain values; the features of a metric are sorted by weight."""
     data = learner.training_data_
     problem = learner.problem_
     solution = learner.solution_
@@ -194,6 +195,7 @@ def described(learner: Learner) -> dict[str, Any]:
 
 
 def _of_metric(learner: Any) -> dict[str, Any]:
+    """The entries of :func:`described` that only metrics have."""
     inputs = learner.inputs_
     calibration = learner.calibration_
     learned = learner.is_learned
@@ -216,7 +218,7 @@ def _of_metric(learner: Any) -> dict[str, Any]:
 
 
 def facts(learner: Learner, whole: str | None = None) -> dict[str, str]:
-    """Settings of a learner and what it has learned, a line for each, by name."""
+    """Settings and results of a learner as short texts, by name."""
     words = words_of_training(learner)
     plain = described(learner)
     words = replace(words, whole=whole or words.whole)
@@ -238,6 +240,7 @@ def facts(learner: Learner, whole: str | None = None) -> dict[str, str]:
 
 
 def _facts_of_metric(learner: Any, plain: Mapping[str, Any], words: Words) -> dict[str, str]:
+    """The entries of :func:`facts` that only metrics have."""
     size = plain["n_metric_features"]
     columns = plain["n_features"]
     made = "" if size == columns else f" of {counted(columns, 'channel')}"
@@ -259,7 +262,7 @@ def _solver_of(learner: Any) -> str:
 
 
 def training_in_words(learner: Learner, words: Words | None = None) -> str:
-    """Describe the training data: recordings with segments, or tables with clusters."""
+    """The numbers of training instances, their items and parts, in words."""
     data = learner.training_data_
     words = words or words_of_training(learner)
 
@@ -275,7 +278,7 @@ def training_in_words(learner: Learner, words: Words | None = None) -> str:
 
 
 def unit_in_words(learner: MetricLearner) -> str:
-    """Say in which unit the weights of features are measured."""
+    """The unit of the weights of features, in words."""
     if price_ratio(learner) is None:
         return "the untrained metric"
     return f"the price of a {learner.problem_.traits.words.part}"

@@ -27,7 +27,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def npz(arrays: Mapping[str, Any], *, compressed: bool = False) -> bytes:
-    """The content of an ``.npz`` file; never with pickles, as older versions of numpy.savez allow."""
+    """The content of an ``.npz`` file without pickles, which not every numpy.savez can exclude."""
     buffer = io.BytesIO()
     how = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(buffer, "w", how) as file:

@@ -64,9 +64,10 @@ class Codec:
         arrays: Mapping[str, NDArray[Any]] | None = None,
         stand_in: Callable[[Any], Any] = lambda value: value,
     ) -> None:
-        """``name_of`` returns the name of a value's class, None if untrusted; ``class_of`` inverts it.
+        """Take the functions from a value to the name of its class, and from the name to the class.
 
-        ``stand_in`` may replace a value before it is packed.
+        ``name_of`` returns None for a class that is not trusted. ``stand_in`` may replace a value
+        before it is packed.
         """
         self._name_of, self._class_of, self._stand_in = name_of, class_of, stand_in
         self.arrays = dict(arrays or {})

@@ -26,10 +26,10 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 FIRST_CALL = 5e7  # operations of the first compiled call of several, at most
 SHORT_CALL = 0.05
-"""Seconds of a compiled call below which the next piece is doubled, and above which it is halved."""
+"""Seconds of a compiled call: a shorter one doubles the next range, a longer one halves it."""
 RINGS_AGAIN = 0.2  # seconds after which an unanswered alarm rings again
 AT_THE_DOOR = ("__enter__", "__exit__")
-"""Functions that an alarm does not interrupt, so that all ``with`` blocks begin and end in order."""
+"""Functions that an alarm does not interrupt, so that ``with`` blocks begin and end in order."""
 
 
 class Interrupts:
