@@ -63,7 +63,7 @@ def test_every_module_has_a_floor() -> None:
     assert not strangers, f"give these modules a floor in FLOORS and in docs: {strangers}"
 
 
-def test_imports_point_downwards() -> None:
+def test_imports_lead_to_the_same_or_lower_floors() -> None:
     wrong = []
     for module in the_house().modules.values():
         for found in module.imports:
@@ -73,7 +73,7 @@ def test_imports_point_downwards() -> None:
     assert not wrong, "\n".join(["a lower floor imports a higher one:", *wrong])
 
 
-def test_there_are_no_circles() -> None:
+def test_rooms_and_modules_do_not_import_in_circles() -> None:
     """Imports inside functions and under TYPE_CHECKING count too: they hide who needs whom."""
     assert not circles(the_house().graph(the_house().room))
     assert not circles(the_house().graph())
@@ -92,7 +92,7 @@ def test_no_comprehension_has_two_loops() -> None:
     assert not wrong, "\n".join(["write a loop, a chain or a product:", *wrong])
 
 
-def test_a_room_with_a_face_is_entered_by_it() -> None:
+def test_other_rooms_import_from_the_face_of_a_room() -> None:
     """What the ``__init__.pyi`` of a room lists, other rooms import from there."""
     home = {}
     for stub in ROOT.glob("structsvm/*/__init__.pyi"):

@@ -49,7 +49,9 @@ pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
 @pages
-def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks_of_pages_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The blocks of a page run from top to bottom in one namespace, as a reader would run them."""
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
@@ -61,7 +63,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pages
-def test_links_and_included_files_are_there(page: Path) -> None:
+def test_links_and_included_files_of_pages_exist(page: Path) -> None:
     text = ANY_FENCED.sub("", read(page))
     paths = (unquote(target.split("#")[0]) for target in LINK.findall(text) if "://" not in target)
     missing = [path for path in paths if path and not (page.parent / path).exists()]
@@ -70,7 +72,7 @@ def test_links_and_included_files_are_there(page: Path) -> None:
         assert shown == read(ROOT / path), f"{page.name}: copy {path} again"
 
 
-def test_the_table_of_the_theory_names_code_that_is_there() -> None:
+def test_the_table_of_the_theory_names_existing_code() -> None:
     page = read(ROOT / "docs" / "theory.md")
     table = page.split("## Equation to code")[1].split("\n## ")[0]
     names = re.findall(r"\| `([\w.]+)` in `([\w.]+)` \|$", table, re.MULTILINE)

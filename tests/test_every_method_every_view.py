@@ -462,7 +462,9 @@ def case(fitted: Any, capsys: Any) -> Case:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_works_or_is_refused_with_a_reason(name: str, case: Case) -> None:
+def test_every_view_of_every_method_works_or_is_refused_with_a_reason(
+    name: str, case: Case
+) -> None:
     if name not in case.row.not_for:
         VIEWS[name](case)
         return
@@ -480,7 +482,7 @@ def closed_figures() -> Iterator[None]:
     pyplot.close("all")
 
 
-def test_what_a_method_is_not_for_is_a_view() -> None:
+def test_views_that_a_method_has_no_use_for_exist() -> None:
     for name, row in METHODS.items():
         assert row.not_for <= set(VIEWS), name
 

@@ -562,7 +562,9 @@ def shell(case: Case, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_works_or_is_refused_with_a_reason(name: str, case: Case, shell: Shell) -> None:
+def test_every_view_of_every_problem_works_or_is_refused_with_a_reason(
+    name: str, case: Case, shell: Shell
+) -> None:
     if name not in case.problem.not_for:
         VIEWS[name](case, shell)
         return
@@ -580,7 +582,7 @@ def closed_figures() -> Iterator[None]:
     pyplot.close("all")
 
 
-def test_what_a_problem_is_not_for_is_a_view() -> None:
+def test_views_that_a_problem_has_no_use_for_exist() -> None:
     for name, problem in PROBLEMS.items():
         assert set(problem.not_for) <= set(VIEWS), name
 

@@ -45,7 +45,9 @@ def risk():
 class TestTwoRunsOnOneCheckpoint:
     method = solver_from("cutting-plane", Stopping(1e-4, 14))
 
-    def test_the_second_is_refused_and_the_first_goes_on(self, tmp_path, monkeypatch):
+    def test_a_second_run_on_one_checkpoint_is_refused_and_the_first_continues(
+        self, tmp_path, monkeypatch
+    ):
         monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
         file = tmp_path / "run.npz"
         refused = []
@@ -62,7 +64,7 @@ class TestTwoRunsOnOneCheckpoint:
         assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
         self.method.solve(risk(), resume=file)  # the first is over
 
-    def test_by_another_name_or_from_another_process_too(self, tmp_path):
+    def test_a_second_run_is_refused_by_another_name_and_from_another_process(self, tmp_path):
         file = tmp_path / "run.npz"
         link = tmp_path / "link.npz"
         link.symlink_to(file)
@@ -85,7 +87,7 @@ class TestTwoRunsOnOneCheckpoint:
             other.wait()
             self.method.solve(risk(), resume=file)  # the lock ended with the process
 
-    def test_what_killed_writers_left_is_removed_by_the_next(self, tmp_path):
+    def test_files_left_by_killed_writers_are_removed_by_the_next_run(self, tmp_path):
         from structsvm.support.whole_files import hidden
 
         file = tmp_path / "run.npz"
@@ -134,7 +136,7 @@ def test_a_fit_that_is_ended_goes_on_to_the_same_bits(name, tmp_path):
 
 
 class TestPlacesThatCannotBeWritten:
-    def test_a_full_device(self, learner, capsys, monkeypatch, tmp_path):
+    def test_writing_to_a_full_device_is_refused(self, learner, capsys, monkeypatch, tmp_path):
         """/dev/full has no room for anybody, root included."""
         with pytest.raises(ModelFileError, match="No space left on device"):
             save(learner, "/dev/full")
@@ -144,7 +146,7 @@ class TestPlacesThatCannotBeWritten:
         assert main([*line, "--quiet", "--force"]) in (1, 2)
         assert "Traceback" not in capsys.readouterr().err
 
-    def test_a_folder_that_may_only_be_read(self, learner, tmp_path):
+    def test_writing_to_a_read_only_folder_is_refused(self, learner, tmp_path):
         """Root may write everywhere: the test is somebody else then."""
         model = tmp_path / "m"
         save(learner, model)
@@ -172,7 +174,7 @@ class TestPlacesThatCannotBeWritten:
 
 
 class TestLinks:
-    def test_a_link_to_itself(self, learner, tmp_path):
+    def test_a_link_to_itself_is_refused_and_may_be_replaced(self, learner, tmp_path):
         loop = tmp_path / "loop"
         loop.symlink_to(loop)
         with pytest.raises(ModelFileError, match="loop"):

@@ -57,13 +57,13 @@ ADVICE = "bad: " + parameter("skip_lines", [9]) + " leaves it out"
         "recording 0, recording 1, ... (9 in all)",
     ),
 )
-def test_python_has_its_own_words(text, said):
+def test_fields_of_messages_have_the_spelling_of_python(text, said):
     assert isinstance(text, Text)
     assert text == said
     assert "".join(map(str, text.parts)) == said
 
 
-def test_text_keeps_its_fields_where_it_is_added_and_copied():
+def test_a_message_keeps_its_fields_when_added_and_copied():
     whole = "one" + (nth("recording", 1) + f": {2}; " + ADVICE) + "."
     fields = [part for part in whole.parts if not isinstance(part, str)]
     assert fields == [Numbered("recording", 1), Parameter("skip_lines", [9])]
@@ -103,7 +103,7 @@ def fail(number):
     (lambda: FileOptions(skip_lines=[0]), {"skip_lines": 0}),
     (lambda: ChangePoint(missing=fail), {"missing": repr(fail)}),
 )
-def test_a_setting_that_is_refused_is_a_field(call, parameters):
+def test_refused_settings_are_fields_of_the_error(call, parameters):
     with pytest.raises(SettingsError) as caught:
         call()
     assert pickle.loads(pickle.dumps(caught.value)).parameters == parameters
@@ -124,7 +124,7 @@ def test_errors_that_other_processes_send_have_their_fields(protocol):
     assert error.__notes__[0].parts[1] == Parameter("lam", 0.1)
 
 
-def test_workers_name_the_recording():
+def test_errors_of_workers_name_the_recording():
     Xs = [np.arange(12.0)[:, None] % 5 for _ in range(3)]
     ys = [np.repeat([0, 1], 6), np.repeat([0, 1], 6), np.repeat([0, 1], [6, 5])]
     with pytest.raises(DataError) as caught:
@@ -183,7 +183,7 @@ def test_errors_about_some_recordings_number_them_among_all():
     assert caught.value.parameters == {"skip_lines": [9]}
 
 
-def test_the_message_of_another_error():
+def test_the_message_of_another_error_keeps_its_fields():
     assert said_by(ValueError("one\n  two"), in_a_line=True) == "one two"
     assert said_by(DataError("two  blanks.csv: bad")) == "two  blanks.csv: bad"
     assert said_by(OSError(2, "no such file")) == "no such file"

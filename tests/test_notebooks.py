@@ -47,7 +47,7 @@ def test_a_changed_cell_is_told_from_the_one_that_ran(tmp_path: Path) -> None:
 
 
 @notebooks
-def test_links_to_other_notebooks(path: Path) -> None:
+def test_links_to_other_notebooks_exist(path: Path) -> None:
     text = "".join(
         "".join(cell["source"]) for cell in read(path)["cells"] if cell["cell_type"] == "markdown"
     )
@@ -55,6 +55,6 @@ def test_links_to_other_notebooks(path: Path) -> None:
     assert not missing
 
 
-def test_the_page_lists_every_notebook() -> None:
+def test_the_page_of_notebooks_lists_every_notebook() -> None:
     page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
     assert [path.name for path in NOTEBOOKS] == re.findall(r"\(\.\./notebooks/([\w.]+)\)", page)

@@ -159,7 +159,7 @@ def test_the_wheel_is_imported_from_its_own_place(clean: CleanEnvironment) -> No
     assert VERSION in clean.run("structsvm", "--version")
 
 
-def test_entry_points_load(clean: CleanEnvironment) -> None:
+def test_entry_points_of_the_wheel_load(clean: CleanEnvironment) -> None:
     code = (
         "from importlib.metadata import distribution\n"
         "for point in distribution('structsvm-partitioning').entry_points:\n"
@@ -208,7 +208,7 @@ def required(name: str) -> dict[str, Distribution]:
 
 
 @pytest.mark.parametrize("found", required("structsvm-partitioning").values(), ids=lambda d: d.name)
-def test_what_is_required_has_a_permissive_licence(found: Distribution) -> None:
+def test_requirements_have_permissive_licences(found: Distribution) -> None:
     """One of those that an SPDX expression offers, or all of the classifiers without one."""
     said = found.metadata.get("License-Expression")
     for choice in re.split(r"\s+OR\s+", (said or found.metadata.get("License") or "").strip()):

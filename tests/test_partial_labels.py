@@ -74,7 +74,7 @@ def constraint_or_reason(labels: PartialLabels, T: int) -> Constraint | str:
         return str(error)
 
 
-def test_says_exactly_which_segmentations_agree() -> None:
+def test_partial_labels_allow_exactly_the_segmentations_that_agree() -> None:
     """Thousands of label sets, T <= 8: refused if and only if none agrees, else the best found."""
     oracle = SequentialOracle()
     contradictions = 0
@@ -117,7 +117,9 @@ def test_says_exactly_which_segmentations_agree() -> None:
     ),
     (PartialLabels(regions=[(3, 8, 2)], n_clusters=2), ("3..8 with 2", "n_clusters=2")),
 )
-def test_names_the_two_that_clash(labels: PartialLabels, named: tuple[str, str]) -> None:
+def test_contradicting_partial_labels_are_both_named(
+    labels: PartialLabels, named: tuple[str, str]
+) -> None:
     with pytest.raises(DataError, match="contradict each other") as caught:
         labels.constraint(10, contiguous=True)
     message = str(caught.value)
@@ -140,7 +142,7 @@ def test_names_the_two_that_clash(labels: PartialLabels, named: tuple[str, str])
     ),
     (PartialLabels(["a", "b", "c", None], n_clusters=2), ("n_clusters=2", "3 clusters")),
 )
-def test_names_the_links_that_clash(labels: PartialLabels, named: tuple[str, ...]) -> None:
+def test_contradicting_links_are_both_named(labels: PartialLabels, named: tuple[str, ...]) -> None:
     with pytest.raises(DataError, match="contradict each other") as caught:
         labels.constraint(4, contiguous=False)
     assert all(name in str(caught.value) for name in named), str(caught.value)
@@ -252,7 +254,7 @@ def test_completed_labels_agree_and_the_objective_never_rises(recordings) -> Non
     assert learner.training_data_.n_clusters[1] == ys[1].max() + 1
 
 
-def test_unlabelled_samples_are_of_use(recordings) -> None:
+def test_unlabelled_samples_improve_the_metric(recordings) -> None:
     """Half of each training recording labelled: completing beats the untrained metric clearly."""
     Xs, ys = recordings
     learner = MetricLearner(metric="diagonal").fit(Xs[4:], prefixes(ys[4:], 0.5))
@@ -274,7 +276,7 @@ def test_recordings_of_which_nothing_is_known_are_left_out(recordings) -> None:
     assert len(learner.training_data_) == len(learner.alternated_.labels) == 2
 
 
-def test_ctrl_c_ends_with_the_metric_so_far(recordings) -> None:
+def test_ctrl_c_during_completion_returns_the_metric_so_far(recordings) -> None:
     """In the first round of the alternation, and in learning from the stretches before it."""
     Xs, ys = recordings
     calls = []
@@ -293,7 +295,7 @@ def test_ctrl_c_ends_with_the_metric_so_far(recordings) -> None:
 
 
 @pytest.mark.parametrize("completes", [False, True])
-def test_labels_that_speak_against_completing_are_heard(completes, monkeypatch) -> None:
+def test_labels_that_contradict_completion_are_warned_of(completes, monkeypatch) -> None:
     """Labels that have nothing to do with the features: held-out ones tell, or a zero metric does.
 
     The metric of the stretches alone is kept, and finds as many changes per sample as they have.
@@ -343,7 +345,7 @@ def random_partition(T, rng):
 
 @pytest.mark.parametrize("length", [1, 4])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_loss_is_the_sum_over_the_stretches(seed, length):
+def test_the_loss_of_partial_labels_is_the_sum_over_stretches(seed, length):
     rng = np.random.default_rng(seed)
     T = 120
     regions = [Region(80, 90, 1), Region(95, 110, 1, or_more=True), Region(112, 118, 0)]
@@ -396,7 +398,7 @@ def test_too_few_clusters_for_long_labels_are_found_and_named():
 
 @pytest.mark.parametrize("every", [5, 6, 8])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_samples_here_and_there_ask_for_as_few_changes_as_agree(every, seed):
+def test_scattered_labels_are_completed_with_the_fewest_changes(every, seed):
     """They forbid no change, so that the smallest prices agreed with them: all samples apart."""
     rng = np.random.default_rng(seed)
     lengths = [rng.integers(10, 20, 5) for _ in range(6)]

@@ -16,7 +16,7 @@ OPTIONAL |= {"pyarrow", "requests", "ruptures", "skimage"}
 SLOW = {"cvxpy", "matplotlib", "numba", "numpy", "pandas", "scipy", "sklearn"}
 
 
-def test_every_public_name_is_there_and_stands_for_one_thing():
+def test_every_public_name_exists_and_stands_for_one_object():
     things = {}
     for room, name in NAMES:
         package = import_module(room)
@@ -43,12 +43,12 @@ def loaded_by(*modules):
     return {line.split()[0]: set(line.split()[1:]) for line in printed.splitlines()}
 
 
-def test_the_package_has_every_name_that_it_lists():
+def test_every_name_that_the_package_lists_exists():
     package = import_module("structsvm")
     assert all(getattr(package, name) is not None for name in dir(package) if name[0] != "_")
 
 
-def test_importing_loads_nothing_slow():
+def test_importing_the_package_loads_no_slow_library():
     # structsvm.modeling registers a method of cvxpy, and so loads it.
     rooms = [room for room in LAZY if room != "structsvm.modeling"]
     loaded = loaded_by(*rooms, "structsvm.io.files")
@@ -70,7 +70,7 @@ def test_help_says_what_an_instance_is_made_of():
 
 
 @pytest.mark.parametrize("path", ["regularizers", "status", "weights"])
-def test_names_of_problems_are_under_the_paths_that_they_had_before(path):
+def test_names_of_structsvm_problem_are_importable_by_older_paths(path):
     before = import_module(f"structsvm.{path}")
     now = import_module("structsvm.problem")
     assert all(getattr(before, name) is getattr(now, name) for name in before.__all__)

@@ -37,7 +37,7 @@ def is_told(message="something", category=UserWarning):
     return False
 
 
-def test_only_what_was_named_is_ignored_and_only_inside():
+def test_only_the_named_warnings_are_ignored_and_only_in_the_block():
     before = list(warnings.filters)
     with without_warnings(RuntimeWarning, DeprecationWarning):
         assert is_told()
@@ -165,7 +165,7 @@ def heard():
     return notes, lambda words, part: notes.append((words, part))
 
 
-def test_shares_add_up():
+def test_shares_of_progress_add_up():
     notes, watcher = heard()
     with watching(watcher):
         for _ in stage("files", "ab"):
@@ -187,7 +187,7 @@ def test_shares_add_up():
     assert len(notes) == 10
 
 
-def test_learning_tells_and_ends_where_it_should():
+def test_learning_reports_progress_from_zero_to_one():
     notes, watcher = heard()
     with watching(watcher):
         MetricLearner(metric="diagonal").fit(XS[:3], YS[:3])
@@ -200,7 +200,7 @@ def test_learning_tells_and_ends_where_it_should():
 
 
 class TestTerminal:
-    def test_lines_where_nothing_can_be_animated(self, monkeypatch, capsys):
+    def test_progress_without_animation_is_printed_in_lines(self, monkeypatch, capsys):
         monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)
         monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
         with terminal.Terminal().working("learning [a]"):
@@ -217,7 +217,7 @@ class TestTerminal:
             (4.5, ", about 0 s left"),
         ],
     )
-    def test_time_left_is_that_of_the_work_and_none_is_told_past_the_end(
+    def test_the_remaining_time_is_that_of_the_work_and_never_negative(
         self, monkeypatch, capsys, end, left
     ):
         clock = FakeClock.of(monkeypatch, terminal)

@@ -82,7 +82,7 @@ def same(a, b):
 
 @examples(200)
 @given(VALUES)
-def test_any_setting_comes_back_equal(value):
+def test_any_setting_is_restored_equal_from_a_file(value):
     codec = model_codec()
     packed = json.dumps(codec.pack(Settled(nested=value)))
     found = model_codec(codec.arrays).unpack(json.loads(packed))
@@ -101,7 +101,7 @@ def test_any_setting_comes_back_equal(value):
     ({"nested": "print(1)"}, {"nested": "print(1)"}),
     ({"nested": "((1, None), {'a': [2.5]})"}, {"nested": ((1, None), {"a": [2.5]})}),
 )
-def test_settings_as_they_are_typed(given, expected):
+def test_typed_settings_have_their_types(given, expected):
     assert typed(given) == Settled(**expected)
 
 
@@ -135,7 +135,7 @@ class Scaled(Segments):
         return Scales()
 
 
-def test_an_oracle_that_writes_is_named() -> None:
+def test_an_oracle_that_writes_to_its_input_is_named() -> None:
     with pytest.raises(PluginError, match=r"Scales\.maximize .*read-only.*copy"):
         MetricLearner(Scaled(), metric="diagonal").fit(*recordings())
 
@@ -159,7 +159,7 @@ class WritesLabels(Segments):
     (WritesInstances(), r"WritesInstances\.training_instance"),
     (WritesLabels(), "recording 0: WritesLabels.encode"),
 )
-def test_samples_and_labels_cannot_be_written_to(problem: Segments, who: str) -> None:
+def test_instances_and_labels_cannot_be_written_to_by_plugins(problem: Segments, who: str) -> None:
     Xs, ys = recordings()
     before = [X.copy() for X in Xs], [y.copy() for y in ys]
     learner = MetricLearner(problem, metric="diagonal", standardize=None)

@@ -26,12 +26,12 @@ def at_random(rng, n, T=120, P=3, K=6):
 
 
 class TestLength:
-    def test_it_is_that_of_the_labels(self):
+    def test_the_length_of_equal_segments_is_that_of_the_labels(self):
         Xs = [np.zeros((T, 1)) for T in (60, 90)]
         ys = [list(range(15, len(X) + 1, 15)) for X in Xs]
         assert EqualSegments().fit(Xs, ys).predict_breakpoints(Xs) == ys
 
-    def test_the_number_may_be_given(self):
+    def test_equal_segments_are_as_many_as_asked_for(self):
         baseline = EqualSegments().fit([np.zeros((40, 1))], [[10, 20, 30, 40]])
         X = [np.zeros((7, 1)), np.zeros((1, 1))]
         assert baseline.predict_breakpoints(X, [3, 1]) == [[2, 5, 7], [1]]
@@ -39,7 +39,7 @@ class TestLength:
 
 
 class TestTimes:
-    def test_they_are_those_of_the_labels_scaled(self):
+    def test_fixed_times_scale_with_the_length_of_the_recording(self):
         Xs = [np.zeros((T, 1)) for T in (30, 60, 90)]
         fixed = FixedTimes().fit(Xs, [[10, 30], [20, 60], [30, 90]])
         assert fixed.loss_ == 0
@@ -56,7 +56,9 @@ class TestTimes:
         ],
         ids=["start", "end", "both", "stopped", "begun-late"],
     )
-    def test_they_are_counted_as_they_vary_least(self, rng, protocol_of):
+    def test_each_fixed_time_is_counted_from_the_end_or_the_start_as_it_varies_least(
+        self, rng, protocol_of
+    ):
         sizes = sorted(map(int, rng.integers(60, 200, 12)), reverse=True)
         ys = [[*protocol_of(T), T] for T in sizes]
         fixed = FixedTimes().fit([np.zeros((T, 1)) for T in sizes[:8]], ys[:8])
@@ -65,7 +67,7 @@ class TestTimes:
         (ends,) = fixed.predict_breakpoints([np.zeros((100, 1))], len(protocol_of(100)) + 1)
         assert ends == [*protocol_of(100), 100]
 
-    def test_stretches_tell_times_of_their_recording(self):
+    def test_fixed_times_are_learned_from_labelled_stretches(self):
         y = np.full(60, None)
         y[15:45] = "rest"
         y[25:45] = "walk"
@@ -74,7 +76,7 @@ class TestTimes:
         assert fixed.predict_breakpoints([np.zeros((80, 1))]) == [[33, 80]]
 
     @pytest.mark.parametrize("K", [1, 2, 3, 7, 12])
-    def test_the_number_may_be_given(self, K):
+    def test_fixed_times_make_as_many_segments_as_asked_for(self, K):
         fixed = FixedTimes().fit([np.zeros((40, 1))] * 2, [[10, 40], [12, 20, 40]])
         (ends,) = fixed.predict_breakpoints([np.zeros((12, 1))], K)
         assert len(ends) == K
@@ -123,7 +125,7 @@ def test_labels_at_random_do_not_pay(rng):
 
 @pytest.mark.parametrize("truth", [None, [0, 0, 1, 1, 1, 2], [0, 1, 0, 1, 1, 0]])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_they_add_up_to_the_value(rng, truth, offset):
+def test_segment_scores_add_up_to_the_value_of_a_segmentation(rng, truth, offset):
     objective = TraceObjective(
         rng.normal(size=(6, 2)) + offset,
         truth=None if truth is None else EquivalenceMatrix.from_labels(truth),

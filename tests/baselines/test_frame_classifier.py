@@ -25,7 +25,7 @@ def value(scores, path, price=0.0):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_best_path_is_that_of_enumeration(seed):
+def test_the_best_path_of_states_is_that_of_enumeration(seed):
     rng = np.random.default_rng(seed)
     T = int(rng.integers(1, 8))
     C = int(rng.integers(1, 4))
@@ -37,7 +37,7 @@ def test_the_best_path_is_that_of_enumeration(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_best_path_of_so_many_segments_is_that_of_enumeration(seed):
+def test_the_best_path_with_a_number_of_segments_is_that_of_enumeration(seed):
     rng = np.random.default_rng(seed)
     T = int(rng.integers(1, 8))
     C = int(rng.integers(2, 4))
@@ -76,7 +76,7 @@ def test_states_are_found_smoothed_and_in_every_form(estimator, rng):
     assert baseline.classes_.tolist() == ["rest", "turn", "walk"]
 
 
-def test_the_price_is_the_best_on_held_out_recordings(rng):
+def test_the_price_of_a_change_has_the_least_held_out_loss(rng):
     Xs = recordings(6, rng, 1.2)
     baseline = FrameClassifier("logistic", Lags((0,)), n_folds=6, standardize=None)
     baseline.fit(Xs, [NAMES] * 6)
@@ -105,7 +105,7 @@ class Parrot(Spy):
         return (np.array(labels)[:, None] == self.classes_).astype(float)
 
 
-def test_the_price_is_tuned_on_recordings_of_people_not_seen(rng):
+def test_the_price_of_a_change_is_tuned_on_groups_not_seen(rng):
     """Recordings of one person have the same samples, which the parrot knows without groups."""
     people = recordings(3, rng)
     Xs = [*people, *(X[:-1] for X in people)]
@@ -116,7 +116,7 @@ def test_the_price_is_tuned_on_recordings_of_people_not_seen(rng):
     assert baseline.fit(Xs, ys, groups=groups).losses_.min() > 1
 
 
-def test_what_has_no_two_labels_in_a_row_cannot_be_tuned_on(rng):
+def test_labels_without_labelled_neighbours_cannot_be_tuned_on(rng):
     Xs = recordings(4, rng)
     some = NAMES.astype(object)
     some[::2] = None
@@ -141,7 +141,7 @@ test_settings_of_the_baselines_are_checked_when_fitted = refused(
 
 @pytest.mark.parametrize("ys", [[ENDS] * 8, [NAMES] * 8])
 @pytest.mark.parametrize("estimator", ["logistic", "boosting"])
-def test_boundaries_are_found_from_changes_alone(ys, estimator, rng):
+def test_the_boundary_classifier_learns_from_breakpoints_alone(ys, estimator, rng):
     Xs = recordings(8, rng, 0.3)
     baseline = BoundaryClassifier(estimator, widths=(2, 4), n_folds=2)
     new = recordings(3, rng, 0.3)
@@ -176,7 +176,7 @@ def test_a_recording_of_one_sample_has_one_segment(rng):
 
 
 @pytest.mark.parametrize(("n", "groups"), [(1, None), (3, ["ann"] * 3)])
-def test_where_nothing_can_be_held_out_the_usual_settings_stand(n, groups, rng):
+def test_without_held_out_recordings_classifiers_use_default_settings(n, groups, rng):
     Xs = recordings(n, rng, 0.3)
     new = recordings(2, rng, 0.3)
     baseline = FrameClassifier("logistic").fit(Xs, [NAMES] * n, groups=groups)

@@ -21,14 +21,14 @@ def learner():
 
 
 @pytest.mark.parametrize("kind", ["lda", "centroid", "forest"])
-def test_it_names_the_class_of_each_row(kind):
+def test_a_row_classifier_names_the_class_of_each_row(kind):
     baseline = RowClassifier(kind).fit([X[::2]], [NAMES[::2]])
     (found,) = baseline.predict_states([X[1::2]], 3)
     assert (found == NAMES[1::2]).mean() > 0.8
     assert baseline.classes_.tolist() == sorted(set(NAMES))
 
 
-def test_it_is_one_of_the_baselines_and_stored(learner, tmp_path):
+def test_row_classifiers_are_baselines_and_are_saved_with_the_learner(learner, tmp_path):
     assert list(learner.baselines_)[3:] == BASELINES
     found = evaluate(learner, [X[1::2]], [NAMES[1::2]])
     assert set(found.scores) == {"learned", "untrained", "pca", "rca", "one-part", *BASELINES}
@@ -45,7 +45,7 @@ def test_groups_of_rows_are_classified_by_what_the_others_say(learner):
     assert set(evaluate(learner, X[1::2], NAMES[1::2], split="auto").scores) >= set(BASELINES)
 
 
-def test_it_applies_where_all_tables_have_the_same_classes():
+def test_row_classifiers_are_baselines_if_all_tables_have_the_same_classes():
     def names(*labels):
         Xs = [np.arange(3.0)[: len(getattr(y, "labels", y)), None] for y in labels]
         data = TrainingSet.of(Clustering("unknown"), Xs, list(labels))
@@ -60,7 +60,7 @@ def test_it_applies_where_all_tables_have_the_same_classes():
     assert names(PartialLabels(labels=["x", None, "y"])) == []
 
 
-def test_bad_input_is_refused():
+def test_a_row_classifier_refuses_unknown_kinds_and_a_single_class():
     with pytest.raises(SettingsError, match="kind must be one of"):
         RowClassifier("tree").fit([X], [Y])
     with pytest.raises(DataError, match="150 rows with 150 labels of 1 classes"):

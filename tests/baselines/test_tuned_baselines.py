@@ -44,7 +44,7 @@ def test_named_states_bring_classifiers_of_samples_and_of_boundaries(tuned):
     assert learner.baselines_["frame-logistic"].classes_.tolist() == ["rest", "turn", "walk"]
 
 
-def test_evaluate_compares_with_them_and_names_them(tuned):
+def test_evaluate_compares_with_tuned_classifiers_by_name(tuned):
     learner, Xs, ys = tuned
     found = evaluate(learner, Xs, ys)
     assert list(found.scores)[:5] == ["learned", "untrained", "pca", "rca", "olda"]
@@ -63,21 +63,21 @@ def test_evaluate_compares_with_them_and_names_them(tuned):
     PartialLabels(regions=[(1, 9, 0), (9, 14, 1), (14, 30, 0)]),
     ids=["gaps among names", "an end that nobody labelled", "counts of changes alone"],
 )
-def test_what_is_blind_stands_beside_what_was_learned_from_labels_in_part(tuned, y):
+def test_blind_baselines_are_evaluated_after_learning_from_partial_labels(tuned, y):
     _, Xs, ys = tuned
     learner = MetricLearner(metric="diagonal").fit([X[::-1] for X in Xs], [y] * 5)
     found = evaluate(learner, Xs, ys)
     assert {"equal-segments", "fixed-times", "one-part"} <= found.scores.keys()
 
 
-def test_the_most_frequent_name_stands_beside_names_that_were_learned_in_part(tuned):
+def test_the_most_frequent_name_is_a_baseline_after_learning_from_partial_names(tuned):
     _, Xs, ys = tuned
     y = PartialLabels(labels=np.where(np.arange(30) % 11 == 9, "", NAMES))
     found = evaluate(StateSegmenter(["lda"]).fit(Xs[:3], [y] * 3), Xs[3:], ys[3:])
     assert {"fixed-times", "one-part", "most-frequent"} <= found.scores.keys()
 
 
-def test_what_is_blind_knows_the_times_of_labels_in_part_in_their_recordings():
+def test_fixed_times_use_the_position_of_partial_labels_in_their_recording():
     y = np.repeat([0, 1, 2], [10, 10, 10])
     rng = np.random.default_rng(0)
     Xs = [(y == 1)[:, None] + rng.normal(scale=0.1, size=(30, 1)) for _ in range(4)]
@@ -87,7 +87,7 @@ def test_what_is_blind_knows_the_times_of_labels_in_part_in_their_recordings():
     assert evaluate(learner, again, [y] * 4).scores["fixed-times"]["loss"] == 0.0
 
 
-def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):
+def test_classifiers_find_as_many_segments_as_asked_for(tuned):
     learner, Xs, _ = tuned
     for name in QUICK:
         baseline = learner.baselines_[name]
@@ -98,7 +98,7 @@ def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):
         learner.baselines_[QUICK[0]].predict_partitions(Xs, 31)
 
 
-def test_a_baseline_that_no_file_can_hold_is_left_out_of_it_with_a_warning(tuned, tmp_path):
+def test_a_baseline_that_cannot_be_stored_is_left_out_of_the_file_with_a_warning(tuned, tmp_path):
     learner = MetricLearner(metric="diagonal").fit(*tuned[1:], baselines=["frame-logistic"])
     learner.baselines_["odd"] = Remembering().fit(*tuned[1:])
     with pytest.warns(DataWarning, match="odd is not stored"):
@@ -178,7 +178,7 @@ class OwnMenu(Menu):
         return [Method("own", Remembering()), Method("refusing", Refusing(), cost=99.0)]
 
 
-def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_was_asked_for(rng):
+def test_a_baseline_that_cannot_learn_is_left_out_with_a_warning_unless_asked_for(rng):
     Xs = [rng.normal(size=(10, 2)) + 3 * (np.arange(10) > 4)[:, None] for _ in range(4)]
     y = np.repeat(["a", "b"], 5)
     learner = MetricLearner(WithBaseline(), metric="diagonal")
@@ -214,7 +214,7 @@ class Short:
         return self.found(Xs)
 
 
-def test_labels_of_others_that_do_not_fit_their_sample_are_refused(tuned):
+def test_labels_of_another_length_from_a_users_baseline_are_refused(tuned):
     learner = MetricLearner(metric="diagonal").fit(*tuned[1:])
     new = [X + 1e-9 for X in tuned[1]]
     for found in (lambda Xs: [np.zeros(3, int) for _ in Xs], lambda _: []):
@@ -222,7 +222,7 @@ def test_labels_of_others_that_do_not_fit_their_sample_are_refused(tuned):
             evaluate(learner, new, tuned[2], baselines={"short": Short(found)})
 
 
-def test_a_menu_that_cannot_be_loaded_says_where_it_should_be():
+def test_a_menu_that_cannot_be_loaded_is_named_with_its_problem():
     @dataclass(frozen=True)
     class Astray(Clustering):
         @property

@@ -10,7 +10,7 @@ from pathlib import Path
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "benchopt"
 
 
-def test_benchopt_accepts_the_benchmark(tmp_path):
+def test_the_benchmark_passes_the_tests_of_benchopt(tmp_path):
     """But the tests of installing its parts, which want conda."""
     folder = shutil.copytree(BENCHMARK, tmp_path / "benchmark")  # it would leave its cache there
     root = BENCHMARK.parents[1]

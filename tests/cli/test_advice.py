@@ -65,7 +65,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_advice_names_options_and_helps(tmp_path, monkeypatch, capsys, case):
+def test_options_that_an_error_of_fit_advises_exist_and_help(tmp_path, monkeypatch, capsys, case):
     line, content, advice = WRONG[case]
     monkeypatch.chdir(tmp_path)
     data = content if isinstance(content, bytes) else content.encode()
@@ -109,7 +109,9 @@ def model(tmp_path_factory):
     ("evaluate", text().replace("label", "state", 1), "--set files.label_column=state"),
     ("predict", "a,b,c,d\n" + text(), "--set files.skip_lines=1"),
 )
-def test_advice_where_a_model_is_used(model, tmp_path, capsys, line, content, advice):
+def test_options_that_an_error_of_predict_advises_exist_and_help(
+    model, tmp_path, capsys, line, content, advice
+):
     (tmp_path / "one.csv").write_text(content)
     command, *typed = line.split()
     given = [command, str(model), str(tmp_path / "one.csv")]

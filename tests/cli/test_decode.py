@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_scores_in_segments_out(done, folder):
+def test_decode_writes_segments_and_a_decoder_from_scores_and_labels(done, folder):
     done("decode scores --labels bouts.csv -o out")
     made = sorted(path.name for path in (folder / "out").iterdir())
     assert made == ["bouts.csv", "decoder.structsvm", *(f"m{i}_segments.csv" for i in range(6))]
@@ -44,13 +44,13 @@ def test_scores_in_segments_out(done, folder):
     assert "rest until" in out
 
 
-def test_what_is_set_by_hand_is_saved_with_the_decoder(done, folder):
+def test_the_baselines_smoothed_by_hand_are_saved_with_the_decoder(done, folder):
     _, err = done("decode scores --labels bouts.csv -o out")
     assert "not stored" not in err
     assert {"largest-score", "smoothed-scores"} <= {*load("out/decoder.structsvm").baselines_}
 
 
-def test_labels_may_be_among_the_scores(run, folder):
+def test_decode_reads_a_label_file_in_the_folder_of_the_scores(run, folder):
     (folder / "bouts.csv").rename(folder / "scores" / "bouts.csv")
     code, out, _ = run("decode scores --labels scores/bouts.csv -o out --json")
     assert code == 0
@@ -89,7 +89,7 @@ def two_behaviours(folder):
     pd.DataFrame(rows, columns=columns).to_csv(folder / "overlapping.csv", index=False)
 
 
-def test_behaviours_that_overlap_are_decoded_each_by_itself(done, folder):
+def test_overlapping_behaviours_are_decoded_one_by_one(done, folder):
     two_behaviours(folder)
     done("decode mice --labels overlapping.csv -o out")
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["rear", "sniff"]
@@ -101,7 +101,7 @@ def test_behaviours_that_overlap_are_decoded_each_by_itself(done, folder):
 
 
 @pytest.mark.parametrize("separator", [",", "\t"])
-def test_one_probability_a_line_is_enough(done, folder, separator):
+def test_decode_reads_one_probability_a_line(done, folder, separator):
     (folder / "voice").mkdir()
     rows = []
     for i in range(4):

@@ -124,7 +124,7 @@ def _write_films(place):
 
 
 @pytest.mark.parametrize("line", shown_lines())
-def test_examples_run(place, monkeypatch, capsys, line):
+def test_command_lines_of_documentation_and_help_run(place, monkeypatch, capsys, line):
     monkeypatch.chdir(place)
     words = shlex.split(line, comments=True)
     words = words[: words.index(">")] if ">" in words else words
@@ -142,7 +142,7 @@ def test_examples_run(place, monkeypatch, capsys, line):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_every_command_is_on_the_page_and_has_an_example():
+def test_every_command_is_documented_with_an_example():
     page = PAGE.read_text(encoding="utf-8")
     lines = shown_lines()
     for name, command in commands().items():

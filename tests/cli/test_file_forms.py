@@ -135,7 +135,9 @@ def usual():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_same_is_learned_and_remembered(run, done, tmp_path, usual, form):
+def test_every_form_of_a_file_gives_the_same_metric_and_later_commands_need_no_options(
+    run, done, tmp_path, usual, form
+):
     write, options, told = FORMS[form]
     for name, recordings in (("train", TRAIN), ("test", TEST)):
         (tmp_path / name).mkdir()
@@ -184,7 +186,9 @@ def test_predictions_are_written_as_the_tables_are(run, done, tmp_path, form):
         assert after == before.splitlines()
 
 
-def test_what_is_remembered_may_be_missing_and_what_is_typed_goes_before(run, refused, tmp_path):
+def test_options_of_a_model_may_not_apply_to_new_files_and_typed_ones_come_first(
+    run, refused, tmp_path
+):
     one_table(TRAIN, tmp_path)
     options = "--recording-column who --time-column t --metric diagonal"
     assert run(f"fit change-point {tmp_path} {options} -o {tmp_path}/m")[0] == 0
@@ -196,7 +200,7 @@ def test_what_is_remembered_may_be_missing_and_what_is_typed_goes_before(run, re
     assert run(f"evaluate {tmp_path}/m {new} --set files.label_column=other")[0] == 0
 
 
-def test_what_cannot_be_read_names_the_option(refused, tmp_path):
+def test_a_form_that_cannot_be_read_is_refused_with_the_option_for_it(refused, tmp_path):
     asked = {
         "marks": "--set files.labels_are=changes",
         "a column of words": "--ignore place leaves it out",
@@ -226,7 +230,7 @@ def test_gaps_are_refused_or_filled_as_the_model_remembers(run, done, tmp_path, 
 class TestBadInput:
     """What is wrong with files and labels, each with the file's name and no traceback."""
 
-    def test_what_a_problem_refuses_names_the_file(self, refused, tmp_path, monkeypatch):
+    def test_an_error_of_a_problem_names_the_file(self, refused, tmp_path, monkeypatch):
         def refuse(self, y, n_samples):
             raise structsvm.errors.DataError("no such labels")
 
@@ -268,13 +272,13 @@ def test_every_command_leaves_missing_values_out(done, tmp_path):
     assert ",null," in (tmp_path / "r.html").read_text().replace(" ", "")
 
 
-def test_a_model_that_was_learned_without_masks_says_so(refused):
+def test_a_model_learned_without_masks_refuses_missing_values(refused):
     """It named the values, and --missing mask as the way out."""
     message = refused("predict m.structsvm test --set files.missing=mask")
     assert "m.structsvm was learned without it: learn with fit --missing mask, or give" in message
 
 
-def test_many_warnings_of_a_kind_are_counted(run, done, tmp_path):
+def test_many_warnings_of_one_kind_are_counted(run, done, tmp_path):
     """Each of two hundred files had a line of its own, above what was found."""
     (tmp_path / "train").mkdir()
     twice = [
@@ -314,7 +318,7 @@ def written_table(path, labels):
     return path
 
 
-def test_a_command_learns_them_and_says_what_it_took_them_for(done, named):
+def test_words_for_missing_values_are_learned_as_classes_with_a_warning(done, named):
     _, err = done(f"fit change-point {named / 'in'} --baselines none -o {named / 'm.structsvm'}")
     assert load(named / "m.structsvm").training_data_.n_clusters == (7, 7)
     assert "unlabelled" not in err
@@ -324,7 +328,7 @@ def test_a_command_learns_them_and_says_what_it_took_them_for(done, named):
 
 
 @cases(("Walk", True), ("WALK", True), ("wälk", False))
-def test_states_that_differ_by_case_alone_are_told(done, tmp_path, other, is_told):
+def test_states_that_differ_only_by_case_are_warned_of(done, tmp_path, other, is_told):
     one = written_table(tmp_path / "a.csv", np.repeat(["rest", "walk", "rest"], 9))
     two = written_table(tmp_path / "b.csv", np.repeat(["rest", other, "rest"], 9))
     _, err = done(f"fit change-point {one} {two} --baselines none -o {tmp_path / 'm.structsvm'}")
@@ -343,7 +347,9 @@ def test_states_that_differ_by_case_alone_are_told(done, tmp_path, other, is_tol
     (["7", "7", "9", "8", "8"], (), [7, 7, 9, 8, 8]),
 )
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_what_is_missing(tmp_path, kind, labels, missing, expected):
+def test_blank_labels_and_words_that_are_typed_as_missing_are_missing_labels(
+    tmp_path, kind, labels, missing, expected
+):
     path = written_table(tmp_path / "one.csv", labels)
     if kind == "parquet":
         frame = pd.DataFrame({"a": np.arange(5), "b": np.arange(5) ** 2, "label": labels})
@@ -370,7 +376,7 @@ def half_labelled(tmp_path):
     return tmp_path
 
 
-def test_a_label_column_may_have_blanks(done, half_labelled) -> None:
+def test_blank_labels_are_learned_from_as_partial_labels(done, half_labelled) -> None:
     _, err = done(f"fit change-point {half_labelled / 'learn'} -o {half_labelled / 'm.structsvm'}")
     learner = load(half_labelled / "m.structsvm")
     assert len(learner.training_data_) == 4
@@ -383,7 +389,7 @@ def test_a_label_column_may_have_blanks(done, half_labelled) -> None:
     assert out.startswith("r0: ")
 
 
-def test_regions_are_enough(run, refused, half_labelled) -> None:
+def test_fit_learns_from_regions_without_a_label_column(run, refused, half_labelled) -> None:
     for path in (half_labelled / "learn").glob("*.csv"):
         rows = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
         path.write_text("\n".join(rows) + "\n")
@@ -410,7 +416,7 @@ def test_regions_are_enough(run, refused, half_labelled) -> None:
         assert message in refused(line).replace("\n", " ")
 
 
-def test_labels_where_states_begin_are_named(done, tmp_path) -> None:
+def test_labels_at_the_starts_of_states_alone_are_refused_with_advice(done, tmp_path) -> None:
     """They were taken for samples among which nothing is known, and 100 segments were learned."""
     made = relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=1)
     for i, r in enumerate(made):
@@ -424,7 +430,7 @@ def test_labels_where_states_begin_are_named(done, tmp_path) -> None:
     assert "every label stands alone among unlabelled samples" in err.replace("\n", " ")
 
 
-def test_chunks_of_rows_that_belong_together(refused, done, tmp_path) -> None:
+def test_fit_learns_from_chunks_of_rows_that_belong_together(refused, done, tmp_path) -> None:
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 30)
     X = rng.standard_normal((60, 3)) + 7 * y[:, None] * [1, 0, 0]

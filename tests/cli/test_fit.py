@@ -19,7 +19,7 @@ from structsvm.solvers.first_order import BlockFrankWolfe
 
 
 class TestFit:
-    def test_tells_what_it_learned(self, run, tmp_path):
+    def test_fit_tells_the_data_the_certificate_and_the_file(self, run, tmp_path):
         code, out, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
         assert (code, out) == (0, "")
         assert "learned from 4 recordings of 200 samples" in err
@@ -29,7 +29,7 @@ class TestFit:
         assert learner.baselines_.keys() >= {"untrained", "pca", "rca"}
         assert learner.feature_names_in_.tolist() == list(TRAIN[0].features)
 
-    def test_settings_reach_the_learner(self, run, tmp_path):
+    def test_settings_typed_by_set_reach_the_learner(self, run, tmp_path):
         line = (
             "fit change-point train -q --baselines none --metric diagonal --lam 0.02 "
             "--set regularizer=trace --set standardize=none "
@@ -49,7 +49,7 @@ class TestFit:
         }
         assert expected.items() <= load(tmp_path / "m").get_params().items()
 
-    def test_how_it_runs_reaches_the_learner(self, run, tmp_path):
+    def test_solver_workers_and_checkpoint_that_are_typed_reach_the_learner(self, run, tmp_path):
         line = "fit change-point train -q --baselines none --metric diagonal --jobs 2 "
         state = tmp_path / "state"
         line += f"--set solver=frank-wolfe --set backend=threads --checkpoint {state} -o"
@@ -66,7 +66,7 @@ class TestFit:
         assert code != 0
         assert "a checkpoint with other regularizer" in err
 
-    def test_not_converged_is_a_warning(self, done, tmp_path):
+    def test_a_fit_that_has_not_converged_warns(self, done, tmp_path):
         _, err = done(
             "fit change-point train --baselines none --metric diagonal --set solver.max_iter=3 "
             "--set solver.tol=1e-12 -o",
@@ -74,7 +74,7 @@ class TestFit:
         )
         assert "warning: stopped at max_iter before the tolerance was reached" in err
 
-    def test_verbose_logs_every_iteration(self, run, tmp_path):
+    def test_verbose_fit_logs_every_iteration(self, run, tmp_path):
         line = "fit change-point train --baselines none --metric diagonal"
         _, _, err = run(f"{line} --verbose -o", tmp_path / "m")
         assert "HistoryEntry(iteration=0" in err
@@ -87,7 +87,9 @@ class TestFit:
         ("--set solver.master=spam", "'spam' is not installed; these are: "),
         ("--set solver.tol=-1", "tol must be"),
     )
-    def test_settings_that_cannot_be(self, refused, tmp_path, options, message):
+    def test_impossible_settings_of_fit_are_refused_before_a_model_is_written(
+        self, refused, tmp_path, options, message
+    ):
         said = refused(f"fit change-point train {options} -o", tmp_path / "m")
         assert message in said
         assert not (tmp_path / "m").exists()
@@ -101,7 +103,7 @@ class TestCtrlC:
 
         monkeypatch.setattr("structsvm.solvers.base.tell", tell)
 
-    def test_the_best_certified_metric_is_saved(self, run, tmp_path, monkeypatch):
+    def test_an_interrupted_fit_saves_the_best_certified_metric(self, run, tmp_path, monkeypatch):
         self.interrupt_at(monkeypatch, 3)
         code, _, err = run(
             "fit change-point train --metric diagonal --set solver.tol=1e-12 -o", tmp_path / "m"
@@ -113,7 +115,9 @@ class TestCtrlC:
         assert learner.solution_.lower <= learner.solution_.upper
         assert not learner.converged_
 
-    def test_before_there_is_a_metric_nothing_is_saved(self, run, tmp_path, monkeypatch):
+    def test_an_interruption_before_the_first_metric_saves_nothing(
+        self, run, tmp_path, monkeypatch
+    ):
         """So strong a regularizer that even the untrained metric is worse than none."""
         self.interrupt_at(monkeypatch, 0)
         code, out, err = run(
@@ -123,7 +127,7 @@ class TestCtrlC:
         assert err.endswith("interrupted before there was a metric to save\n")
         assert not list(tmp_path.iterdir())
 
-    def test_an_interruption_of_show_is_told(self, run, monkeypatch):
+    def test_an_interruption_of_show_ends_with_a_message(self, run, monkeypatch):
         def interrupted(path):
             signal.raise_signal(signal.SIGINT)
 
@@ -131,7 +135,7 @@ class TestCtrlC:
         assert run("show m.structsvm") == (130, "", "interrupted\n")
 
 
-def test_rates_are_learned_saved_and_shown(done, tmp_path):
+def test_fit_learns_saves_and_shows_rates_of_margins(done, tmp_path):
     model = tmp_path / "m.structsvm"
     _, err = done("fit change-point train --metric diagonal --rates -o", model)
     assert "held-out recordings were within 5 samples of a labelled one" in err
@@ -148,7 +152,7 @@ def test_rates_are_learned_saved_and_shown(done, tmp_path):
     done("plot --level 0.8 -o", tmp_path / "r.png", model, "test/synthetic_00.npz")
 
 
-def test_rates_are_for_recordings(refused, tmp_path):
+def test_rates_of_margins_are_refused_for_tables(refused, tmp_path):
     said = refused("fit clustering train --rates -o", tmp_path / "m.structsvm")
     assert said == "--rates is for changes of recordings, not for clustering"
 
@@ -157,7 +161,7 @@ LAZY = "fit change-point train --metric diagonal --baselines none --quiet -o"
 
 
 @cases("--scheduler {}", "--set files.lazy=true --jobs 2 --set backend=processes")
-def test_the_model_is_that_of_files_read_here(run, tmp_path, client, options):
+def test_files_read_later_give_the_same_model_as_files_in_memory(run, tmp_path, client, options):
     assert run(f"{LAZY} {tmp_path}/here")[0] == 0
     code, out, err = run(
         f"{LAZY} {tmp_path}/there --json {options.format(client.scheduler.address)}"
@@ -172,7 +176,7 @@ def test_the_model_is_that_of_files_read_here(run, tmp_path, client, options):
     assert run(f"evaluate {tmp_path}/there test --quiet")[0] == 0
 
 
-def test_more_than_the_memory_holds_is_read_one_at_a_time(done, tmp_path, monkeypatch):
+def test_recordings_larger_than_memory_are_read_one_at_a_time(done, tmp_path, monkeypatch):
     size = sum(path.stat().st_size for path in Path("train").iterdir())
     for bytes_, told in ((size - 1, True), (size, False)):
         sizes = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": bytes_}
@@ -195,11 +199,13 @@ def test_more_than_the_memory_holds_is_read_one_at_a_time(done, tmp_path, monkey
         "--recording-column needs all recordings in memory",
     ),
 )
-def test_what_cannot_be(refused, tmp_path, options, said):
+def test_options_that_need_recordings_in_memory_are_refused_for_files_read_later(
+    refused, tmp_path, options, said
+):
     assert said in " ".join(refused(f"{LAZY} {tmp_path}/m {options}").split())
 
 
-def test_table_on_stdout_and_a_picture(done, folder):
+def test_compare_prints_a_table_and_draws_a_picture(done, folder):
     out, _ = done(
         "compare change-point train --set metric=diagonal --set solver.tol=0.01 -o gaps.svg"
     )
@@ -208,14 +214,14 @@ def test_table_on_stdout_and_a_picture(done, folder):
     assert (folder / "gaps.svg").read_text().count("oracle calls") == 1
 
 
-def test_repeats_show_the_least_and_the_most(done):
+def test_compare_shows_the_least_and_the_most_seconds_of_repeats(done):
     line = "compare change-point train --set metric=diagonal --set solver.tol=0.1"
     out, _ = done(f"{line} --solvers one-slack --repeats 2 --json")
     (row,) = json.loads(out)["solvers"]
     assert row["seconds_least"] <= row["seconds"] <= row["seconds_most"]
 
 
-def test_what_does_not_suit_is_left_out_and_said(done):
+def test_compare_leaves_out_unsuitable_solvers_and_says_so(done):
     line = "compare change-point train --set metric=diagonal --set solver.tol=0.1"
     out, _ = done(f"{line} --set regularizer=trace")
     assert out.splitlines()[-1].startswith("frank-wolfe left out: ")
@@ -233,5 +239,5 @@ def test_what_does_not_suit_is_left_out_and_said(done):
     ("compare change-point train --set solver.slack=one", "compare has no such parameter"),
     ("compare change-point train -o gaps.txt", "the name must end with one of"),
 )
-def test_what_compare_refuses(refused, line, message):
+def test_compare_refuses_wrong_options_with_a_message(refused, line, message):
     assert message in refused(line)

@@ -38,7 +38,9 @@ class TestClipsInFoldersOfTheirLabels:
     @cases("{state}/{who}.csv", "{who}/{state}/a.csv", "{state}/{who}/a.csv")
     @pytest.mark.parametrize("column", [True, False])
     @pytest.mark.parametrize("verb", ["try", "fit"])
-    def test_they_are_refused_in_these_words(self, refused, rng, tmp_path, verb, column, layout):
+    def test_clips_in_folders_of_their_labels_are_refused_with_advice(
+        self, refused, rng, tmp_path, verb, column, layout
+    ):
         for who in ("ann", "ben", "cat"):
             for state, mean in (("rest", 0.0), ("walk", 3.0), ("run", 6.0)):
                 frame = pd.DataFrame({"x": rng.normal(mean, size=30), "label": state})
@@ -60,7 +62,7 @@ class TestClipsInFoldersOfTheirLabels:
         assert "are the labels" not in said
 
     @cases((["run"], {}), (["run", ""], {}), (["run"], {"sep": ";"}))
-    def test_labels_of_one_word_are_refused_before_samples_are_read(
+    def test_files_of_a_single_label_are_refused_before_samples_are_read(
         self, refused, rng, tmp_path, monkeypatch, words, how
     ):
         for k in range(6):
@@ -71,7 +73,9 @@ class TestClipsInFoldersOfTheirLabels:
         assert "every recording is one single segment" in said
 
     @cases({"y": np.repeat("run", 20)}, {"y": np.ones(20)}, {"bkps": np.array([20])})
-    def test_so_are_those_in_arrays(self, refused, rng, tmp_path, monkeypatch, labels):
+    def test_arrays_of_a_single_label_are_refused_before_samples_are_read(
+        self, refused, rng, tmp_path, monkeypatch, labels
+    ):
         (tmp_path / "r").mkdir()
         for k in range(6):
             np.savez(tmp_path / "r" / f"{k}.npz", X=rng.normal(size=(20, 1)), **labels)
@@ -86,7 +90,7 @@ class TestClipsInFoldersOfTheirLabels:
         (lambda k: [], "there is no label in it"),
     )
     @pytest.mark.parametrize("form", ["json", "csv"])
-    def test_so_are_those_of_stretches(
+    def test_stretches_that_cover_whole_recordings_are_refused_before_samples_are_read(
         self, refused, rng, tmp_path, monkeypatch, form, stretches, said
     ):
         rows = []
@@ -106,7 +110,7 @@ class TestClipsInFoldersOfTheirLabels:
         (lambda k: [[5, 25, "abc"[k % 3]], [30, 40, "abc"[k % 3]]], "for each, 'a', 'b', 'c'"),
         (lambda k: [[5, 25, ""]], "there is no label in it"),
     )
-    def test_so_are_those_in_the_folder_of_each_recording(
+    def test_label_files_without_changes_in_each_folder_are_refused_before_samples_are_read(
         self, refused, rng, tmp_path, monkeypatch, stretches, said
     ):
         for k in range(6):
@@ -122,7 +126,7 @@ class TestClipsInFoldersOfTheirLabels:
         ([[5, 25, "walk"], [25, 60, "rest"]], ""),
         ([[20, 20, "x"], [40, 40, "x"]], ""),
     )
-    def test_stretches_that_show_changes_are_not(self, done, rng, tmp_path, stretches, options):
+    def test_stretches_with_changes_are_not_refused(self, done, rng, tmp_path, stretches, options):
         rows = [(f"{k}", *one) for k, one in product(range(6), stretches)]
         frame = pd.DataFrame(rows, columns=["recording", "start", "end", "label"])
         for k in range(6):
@@ -132,7 +136,9 @@ class TestClipsInFoldersOfTheirLabels:
         done(f"{line} --minutes 0{options}")
 
     @cases(("wav", "av"), ("parquet", "pyarrow"), ("xlsx", "openpyxl"))
-    def test_so_is_a_missing_library(self, refused, rng, tmp_path, monkeypatch, kind, library):
+    def test_a_missing_library_is_named_before_samples_are_read(
+        self, refused, rng, tmp_path, monkeypatch, kind, library
+    ):
         for k in range(6):
             put(tmp_path / "r" / f"{k}.csv", pd.DataFrame({"x": rng.normal(size=60)}))
         (tmp_path / "r" / f"z.{kind}").write_bytes(b"")
@@ -155,7 +161,7 @@ class TestClipsInFoldersOfTheirLabels:
     ("%Y/%m/%d", "%H:%M", "--time-column day,at"),
     ("%Y-%m-%d %H:%M:%S", "%H:%M:%S", "--time-column day"),
 )
-def test_dates_beside_the_time_of_the_day_are_offered_together(
+def test_a_date_column_beside_a_time_of_day_is_offered_with_it(
     refused, done, rng, tmp_path, day, clock, way
 ):
     times = pd.date_range("2024-03-01 09:00", periods=60, freq="min")
@@ -214,7 +220,7 @@ class TestLabelsInTheFolderOfEachRecording:
         assert int(told[1]) + int(told[2]) == 8
         assert json.loads(done(f"show {tmp_path}/o/model.structsvm --json")[0])
 
-    def test_what_cannot_be_told_apart_is_refused(self, refused, rng, tmp_path):
+    def test_labels_that_may_be_of_several_recordings_are_refused(self, refused, rng, tmp_path):
         trips(tmp_path / "all", rng)
         line = f"try change-point {tmp_path}/all -o {tmp_path}/o --labels"
         for path in (tmp_path / "all").rglob("*.csv"):
@@ -223,7 +229,7 @@ class TestLabelsInTheFolderOfEachRecording:
         assert "it is of 3 recordings: name them in a column 'recording'" in said
         assert "marks.txt: no such file, or nothing in one" in refused(f"{line} marks.txt")
 
-    def test_the_table_is_offered(self, refused, rng, tmp_path):
+    def test_a_table_of_stretches_in_a_folder_is_offered_as_labels(self, refused, rng, tmp_path):
         trips(tmp_path / "all", rng)
         said = refused(f"try change-point {tmp_path}/all -o {tmp_path}/o --time-column time")
         assert "--labels labels.txt, labels of stretches of time" in said
@@ -259,7 +265,9 @@ class TestTablesBeside:
         ("{folder}/sub-0{k}/labels.tsv", "labels.tsv"),
         ("{folder}/marks/sub-0{k}_physio.tsv", "{folder}/marks"),
     )
-    def test_labels_are_offered_and_found(self, refused, done, rng, tmp_path, labels, named):
+    def test_label_files_beside_recordings_are_offered_and_read(
+        self, refused, done, rng, tmp_path, labels, named
+    ):
         folder = tmp_path / "bids"
         self.write(folder, rng, labels)
         line = f"try change-point {folder} -o {tmp_path}/o --minutes 0 --time-column time"
@@ -269,7 +277,7 @@ class TestTablesBeside:
         assert "participants.tsv" in err.partition("skipped: ")[2]
         assert "nothing about" not in err
 
-    def test_documents_of_labelling_tools_are_offered_and_found(self, refused, tmp_path):
+    def test_documents_of_labelling_tools_are_offered_and_read(self, refused, tmp_path):
         """TextGrids beside tables were skipped, and a missing column was all that was said."""
         head = 'File type = "ooTextFile"\nObject class = "TextGrid"\n0 9 <exists> 1\n'
         for k in range(4):
@@ -314,7 +322,7 @@ class TestTablesBeside:
         assert [one.name for one in read_recordings(tmp_path)] == ["walk"]
 
     @cases("who,age\na,3\nb,4\n", "file,rate\na.csv,50\nb.csv,50\n", "n,name\n1,b\n2,a\n")
-    def test_lists_of_files_are_no_recordings(self, tmp_path, content):
+    def test_lists_of_file_names_are_no_recordings(self, tmp_path, content):
         for name in "ab":
             put(
                 tmp_path / f"{name}.csv", pd.DataFrame({"x": [1.5, 2, 3], "label": ["a", "a", "b"]})
@@ -325,7 +333,7 @@ class TestTablesBeside:
 
 class TestWindowsOfTime:
     @cases("windows.json", "labels")
-    def test_the_rest_is_named(self, refused, done, rng, tmp_path, labels):
+    def test_windows_without_a_recording_are_named(self, refused, done, rng, tmp_path, labels):
         windows = {}
         for k in range(6):
             times = pd.date_range("2014-03-01", periods=80, freq="5min")
@@ -343,7 +351,9 @@ class TestWindowsOfTime:
         assert "window (learned)" not in out
         assert "(min)" in out
 
-    def test_a_recording_without_a_window_is_all_outside(self, refused, done, rng, tmp_path):
+    def test_a_recording_without_a_window_has_the_outside_label_throughout(
+        self, refused, done, rng, tmp_path
+    ):
         for k in range(3):
             put(tmp_path / "all" / f"s{k}.csv", pd.DataFrame({"value": rng.normal(size=40)}))
         windows = {"s0.csv": [[10, 20]], "s1.csv": [], "s2.csv": [[0, 5], [30, 40]]}
@@ -369,7 +379,9 @@ class TestSoundsThatAreShort:
         return f"fit change-point {folder} --labels {folder.parent}/labels -o {folder.parent}/m"
 
     @cases(0.1, 0.4, 0.85)
-    def test_a_step_that_resolves_them_is_named(self, refused, done, rng, tmp_path, lasting):
+    def test_a_step_of_sound_that_resolves_short_labels_is_named(
+        self, refused, done, rng, tmp_path, lasting
+    ):
         """Twenty intervals of two seconds were two samples, and there was nothing left to learn."""
         line = self.write(tmp_path / "sound", lasting, rng)
         said = refused(line)
@@ -380,13 +392,13 @@ class TestSoundsThatAreShort:
         assert "no sample" not in err
         _, err = done(f"evaluate {tmp_path}/m {tmp_path}/sound --labels {tmp_path}/labels")
 
-    def test_few_steps_in_each_are_told(self, done, rng, tmp_path):
+    def test_labels_of_few_steps_of_sound_are_warned_of(self, done, rng, tmp_path):
         """Changes at 2.5 s were found to the second, and their error was said to be 0 s."""
         line = self.write(tmp_path / "sound", 2.5, rng) + " --method olda --baselines none"
         assert "in steps of 1 s, and 0 of " in done(line)[1]
         assert "in steps of" not in done(line.replace("/m ", "/n ") + " --set files.step=0.5")[1]
 
     @cases("0", "x", "1e-4", "100")
-    def test_steps_that_cannot_be(self, refused, rng, tmp_path, step):
+    def test_impossible_steps_of_sound_are_refused(self, refused, rng, tmp_path, step):
         line = self.write(tmp_path / "sound", 1.5, rng)
         assert "step must be a number of seconds" in refused(f"{line} --set files.step={step}")

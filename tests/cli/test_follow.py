@@ -51,7 +51,7 @@ def follow(run, model, monkeypatch):
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", " "])
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r"])
-def test_final_changes_are_those_of_prediction(follow, model, separator, end):
+def test_final_changes_of_a_stream_are_those_of_predict(follow, model, separator, end):
     X = recording(9)
     code, out, err = follow(text_of(X, separator) + end)
     assert code == 0, err
@@ -64,7 +64,7 @@ def test_final_changes_are_those_of_prediction(follow, model, separator, end):
     assert "100 samples" in err
 
 
-def test_columns_are_found_by_their_names(follow):
+def test_follow_finds_columns_by_name(follow):
     X = recording(9)
     swapped = np.column_stack([X[:, 1], np.arange(len(X)), X[:, 0]])
     _, out, _ = follow(text_of(swapped, names=["other", "n", "speed"]))
@@ -72,19 +72,19 @@ def test_columns_are_found_by_their_names(follow):
 
 
 @pytest.mark.parametrize("separator", [";", "\t", " "])
-def test_decimal_commas(follow, separator):
+def test_follow_reads_decimal_commas(follow, separator):
     X = recording(9)
     text = text_of(X, separator)
     assert follow(text.replace(".", ","))[:2] == follow(text)[:2]
 
 
-def test_bytes_that_are_no_text(run, model, monkeypatch):
+def test_follow_refuses_bytes_that_are_no_text(run, model, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1,2\n\xff\xfe,2\n")))
     code, _, err = run(f"predict {model} --follow -")
     assert (code, "line 2 of standard input" in err) == (1, True)
 
 
-def test_json_lines(follow):
+def test_follow_writes_changes_as_json_lines(follow):
     code, out, _ = follow(text_of(recording(9)), "--json")
     rows = [json.loads(line) for line in out.splitlines()]
     assert code == 0
@@ -93,7 +93,7 @@ def test_json_lines(follow):
 
 
 @pytest.mark.parametrize("name", ["sit, stand", 'a "walk"', "è;é"])
-def test_names_that_a_table_has_in_quotes(run, model, tmp_path, monkeypatch, name):
+def test_follow_writes_names_with_separators_in_quotes(run, model, tmp_path, monkeypatch, name):
     learner = load(model)
     names = np.array(["rest", name])
     learner.classes_ = names
@@ -119,7 +119,7 @@ def test_names_that_a_table_has_in_quotes(run, model, tmp_path, monkeypatch, nam
         ("speed,height\n1,2\n", "without other"),
     ],
 )
-def test_lines_that_are_refused(follow, text, message):
+def test_follow_refuses_bad_lines_with_a_message(follow, text, message):
     code, _, err = follow(text)
     assert code == 1
     assert re.search(message, err), err
@@ -157,7 +157,7 @@ def follow_timed(run, timed, monkeypatch):
         ("2026-01-31 12:00:00", "%Y-%m-%dT%H:%M:%SZ"),
     ],
 )
-def test_times_as_tables_have_them(follow, follow_timed, first, written):
+def test_follow_reads_times_as_tables_have_them(follow, follow_timed, first, written):
     X = recording(9)
     times = pd.date_range(first, periods=len(X), freq="s").strftime(written)
     lines = text_of(X).split("\n")
@@ -171,7 +171,7 @@ def test_times_as_tables_have_them(follow, follow_timed, first, written):
 
 @pytest.mark.parametrize("last", ["end of the log", "1,2,3", "1;2"])
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_what_comes_before_a_line_that_is_refused_is_told(follow, last, end):
+def test_changes_before_a_refused_line_are_told(follow, last, end):
     text = text_of(recording(9))
     code, out, err = follow(f"{text}\n{last}{end}")
     assert (code, "line 101 of standard input" in err) == (1, True)
@@ -181,7 +181,7 @@ def test_what_comes_before_a_line_that_is_refused_is_told(follow, last, end):
 
 
 @pytest.mark.parametrize("last", ["1,nan", "1,", "1e200,2"])
-def test_what_comes_before_a_sample_that_is_refused_is_told(follow, last):
+def test_changes_before_a_refused_sample_are_told(follow, last):
     text = text_of(recording(9))
     code, out, err = follow(f"{text}\n{last}\n{text}")
     assert (code, "the block after 100 samples" in err) == (1, True), err
@@ -190,7 +190,7 @@ def test_what_comes_before_a_sample_that_is_refused_is_told(follow, last):
     assert told == follow(text + "\n")[1].splitlines()[: len(told)]
 
 
-def test_what_comes_before_a_gap_is_told(follow_timed):
+def test_changes_before_a_gap_in_time_are_told(follow_timed):
     rows = text_of(recording(9)).split("\n")
     lines = [f"{t},{row}" for t, row in enumerate(rows)]
     code, out, err = follow_timed([*lines, "130,1,2"])
@@ -199,7 +199,7 @@ def test_what_comes_before_a_gap_is_told(follow_timed):
     assert {25 * round(place / 25) for place in places} == {25, 50, 75}
 
 
-def test_a_cell_that_has_no_end_is_refused(follow):
+def test_follow_refuses_a_quoted_cell_without_an_end(follow):
     for cell in ("1" * 200_000, "x" * 200_000):
         code, _, err = follow(f"1,2\n{cell},2\n")
         assert (code, "line 2 of standard input" in err) == (1, True)
@@ -215,19 +215,19 @@ def test_a_cell_that_has_no_end_is_refused(follow):
         ("4,1", "line 6 .*2 numbers, and the names are 3"),
     ],
 )
-def test_times_that_are_refused(follow_timed, last, message):
+def test_follow_refuses_bad_times_with_a_message(follow_timed, last, message):
     code, _, err = follow_timed([*(f"{t},1,2" for t in range(4)), last])
     assert code == 1
     assert re.search(message, err), err
 
 
-def test_standard_input_is_closed(run, model, monkeypatch):
+def test_follow_refuses_closed_standard_input(run, model, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     code, _, err = run(f"predict {model} --follow -")
     assert (code, "standard input, which is closed" in err) == (1, True)
 
 
-def test_nothing_comes(follow):
+def test_follow_of_empty_input_writes_the_header_alone(follow):
     code, out, _ = follow("")
     assert (code, out.split()) == (0, ["place,seen,state,margin,is"])
 
@@ -235,7 +235,7 @@ def test_nothing_comes(follow):
 @pytest.mark.parametrize(
     "options", [["x.csv"], ["-o", "out"], ["--margins"], ["--set", "files.window=2"]]
 )
-def test_what_does_not_go_together(follow, options):
+def test_follow_refuses_options_for_files(follow, options):
     code, _, err = follow("1,2\n", *options)
     assert code == 1
     assert "--follow reads standard input" in err
@@ -253,7 +253,7 @@ def rated(model, tmp_path_factory):
 
 
 @pytest.mark.parametrize("every", [100, 250, 500])
-def test_changes_are_told_as_rarely_as_is_asked(run, rated, monkeypatch, every):
+def test_follow_keeps_the_rate_of_false_alarms(run, rated, monkeypatch, every):
     learner, path = rated
     stream = learner.stream(false_alarm_every=every)
     told = [*stream.push(recording(9)), *stream.end()]
@@ -272,7 +272,7 @@ def test_alarms_need_rates_a_rate_and_a_stream(follow, run, model):
     assert (code, "add --follow" in err) == (1, True)
 
 
-def test_changes_are_told_before_the_end(model):
+def test_follow_tells_changes_before_the_input_ends(model):
     command = [sys.executable, "-m", "structsvm", "predict", model, "--follow", "-"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, **pipes) as process:

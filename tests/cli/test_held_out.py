@@ -41,7 +41,7 @@ def n_changes(y):
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_of_few_recordings_one_is_held_out_and_the_others_are_cut(n):
+def test_try_holds_out_one_of_few_recordings_and_cuts_the_others(n):
     whole = part_of(long(n))
     train, test = split_in_parts(whole, None)
     assert len(test.inputs) == 1
@@ -61,7 +61,7 @@ def test_of_few_recordings_one_is_held_out_and_the_others_are_cut(n):
 
 
 @pytest.mark.parametrize("window", [1, 4])
-def test_of_a_single_recording_the_end_is_held_out(window):
+def test_try_holds_out_the_end_of_a_single_recording(window):
     (own,) = in_windows(long(1), window)
     whole = part_of([own])
     train, test = split_in_parts(whole, None)
@@ -76,7 +76,7 @@ def test_of_a_single_recording_the_end_is_held_out(window):
 
 
 @pytest.mark.parametrize(("n", "changes"), [(1, 5), (2, 3)])
-def test_too_few_changes_are_refused(n, changes):
+def test_try_refuses_recordings_with_too_few_changes(n, changes):
     with pytest.raises(DataError, match="too few to choose from"):
         split_in_parts(part_of(long(n, changes=changes)), None)
 
@@ -89,13 +89,13 @@ def test_too_few_changes_are_refused(n, changes):
         ([0], "1 recording: too few"),
     ],
 )
-def test_recordings_that_are_too_few_as_others_are_copies_are_called_so(copied, said):
+def test_copies_that_make_recordings_too_few_are_named(copied, said):
     recordings = [long(1, changes=2)[i] for i in copied]
     with pytest.raises(DataError, match=said):
         split_in_parts(part_of(recordings), None)
 
 
-def test_what_is_labelled_in_part_is_held_out_too_and_named():
+def test_try_holds_out_recordings_labelled_in_part_and_says_so():
     recordings = long(9, T=80, changes=3)
     in_part = {1, 5, 6}
     for i in in_part:
@@ -120,7 +120,7 @@ def test_what_is_labelled_in_part_is_held_out_too_and_named():
 
 
 @pytest.mark.parametrize("n_changing", [2, 3, 7])
-def test_what_is_held_out_has_changes_as_what_is_learned_from(n_changing):
+def test_held_out_and_training_recordings_both_have_changes(n_changing):
     for shift in range(4):
         recordings = long(10, T=80, changes=3)
         for i, one in enumerate(recordings):
@@ -130,7 +130,7 @@ def test_what_is_held_out_has_changes_as_what_is_learned_from(n_changing):
             assert any(known.n_changes for known in part.data.labels)
 
 
-def test_of_a_group_some_may_be_labelled_in_part():
+def test_a_group_with_recordings_labelled_in_part_is_not_divided():
     recordings = long(9, T=80, changes=3)
     for i in (1, 5, 6):
         recordings[i] = replace(recordings[i], y=np.append(recordings[i].y[:-9], [-1] * 9))
@@ -140,7 +140,7 @@ def test_of_a_group_some_may_be_labelled_in_part():
 
 
 @pytest.mark.parametrize(("n", "changes"), [(10, 13), (30, 13), (12, 40)])
-def test_of_each_recording_a_stretch_with_changes_is_learned_from_at_first(n, changes):
+def test_the_first_answer_learns_from_a_stretch_with_changes_of_each_recording(n, changes):
     both = split_in_parts(part_of(long(n, changes=changes)), None)
     found = train, test = thinned(both, 1000)
     assert n_items(train) < 0.6 * n_items(both[0])
@@ -158,7 +158,7 @@ def test_of_each_recording_a_stretch_with_changes_is_learned_from_at_first(n, ch
 
 
 @pytest.mark.parametrize("in_part", [True, False])
-def test_of_long_recordings_with_few_labels_or_changes_some_about_a_change_is_learned_from(in_part):
+def test_the_first_answer_learns_from_samples_about_a_change_of_long_recordings(in_part):
     recordings = long(10, T=4000, changes=1)
     for i, one in enumerate(recordings) if in_part else ():
         change = int(one.y.argmax())
@@ -178,7 +178,7 @@ def test_of_long_recordings_with_few_labels_or_changes_some_about_a_change_is_le
     assert in_part or max(places) - min(places) > 0.1  # their times alone tell nothing
 
 
-def test_with_more_time_more_is_learned_from_and_with_enough_all():
+def test_more_time_lets_more_samples_be_learned_from_and_enough_time_all():
     both = split_in_parts(part_of(long(20)), None)
     sizes = [n_items(thinned(both, most)[0]) for most in (300, 1000, 3000, 10_000)]
     assert sizes == sorted(sizes)
@@ -186,7 +186,7 @@ def test_with_more_time_more_is_learned_from_and_with_enough_all():
     assert thinned(both, 10_000) == both
 
 
-def test_columns_that_are_many_take_time_as_well():
+def test_many_columns_leave_fewer_samples_to_learn_from():
     few = split_in_parts(part_of(long(20)), None)
     wide = [replace(one, X=np.repeat(one.X, 50, axis=1)) for one in long(20)]
     wide = [replace(one, features=tuple(f"c{j}" for j in range(100))) for one in wide]
@@ -211,7 +211,7 @@ def wide(P, ordered):
 
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("P", [300, 1000, 3000])
-def test_of_very_many_columns_some_are_seen_whatever_their_number(P, ordered):
+def test_the_first_answer_sees_some_of_very_many_columns(P, ordered):
     """What is learned from, and a matrix of columns by columns, has about as many values."""
     whole = wide(P, ordered)
     both = (whole, whole)
@@ -237,7 +237,7 @@ def test_of_very_many_columns_some_are_seen_whatever_their_number(P, ordered):
 
 
 @pytest.mark.parametrize(("n", "T"), [(6, 4000), (12, 2000), (3, 9000)])
-def test_held_out_recordings_that_are_far_too_long_are_judged_in_part(n, T):
+def test_very_long_held_out_recordings_are_judged_in_part(n, T):
     both = split_in_parts(part_of(long(n, T=T, changes=60)), None)
     (_, test) = thinned(both, 400)
     assert n_items(test) < 0.5 * n_items(both[1])
@@ -246,7 +246,7 @@ def test_held_out_recordings_that_are_far_too_long_are_judged_in_part(n, T):
 
 
 @pytest.mark.parametrize("sizes", [(900, 900, 900), (2500, 180, 20), (3000, 40)])
-def test_of_a_table_rows_are_drawn_and_some_of_each_cluster(sizes):
+def test_the_first_answer_learns_from_drawn_rows_of_each_cluster(sizes):
     y = np.repeat(np.arange(len(sizes)), sizes)
     X = np.random.default_rng(0).normal(size=(y.size, 3))
     table = Recording("t", X, y, ("a", "b", "c"))

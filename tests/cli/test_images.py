@@ -55,7 +55,7 @@ def test_labels_that_cannot_teach_are_refused_before_images_are_read(
     assert message in refused(line)
 
 
-def test_fit_tells_what_it_did(done):
+def test_fit_of_images_tells_settings_and_results(done):
     out, err = done(
         "fit normalized-cut learn/img --labels learn/mask -o n.structsvm "
         "--set problem.image.n_superpixels=40 --set problem.kappa=0.5 --baselines none "
@@ -68,7 +68,7 @@ def test_fit_tells_what_it_did(done):
     assert "structsvm evaluate n.structsvm PATH" in err
 
 
-def test_compare_is_by_the_objective(run, done):
+def test_compare_of_cuts_shows_objectives(run, done):
     line = "compare normalized-cut learn --set problem.image.n_superpixels=40 --set lam=0.02"
     line += " --set solver.tol=0.01"
     out, _ = done(f"{line} -o gaps.svg")
@@ -96,7 +96,7 @@ def test_predict_writes_label_maps_and_overlays(run, folder):
     assert len(json.loads(run("predict m.structsvm test --json")[1])["images"]) == 6
 
 
-def test_odd_images_are_told_by_the_names_of_their_files(run, refused, done, folder):
+def test_warnings_about_images_name_their_files(run, refused, done, folder):
     """What is wrong or strange about one is told by the name of its file."""
     odd = folder / "odd"
     odd.mkdir()
@@ -126,7 +126,7 @@ def test_odd_images_are_told_by_the_names_of_their_files(run, refused, done, fol
     ("predict m.structsvm test/img/p1.png --n-clusters 2000", "test/img/p1.png has "),
     ("plot m.structsvm test/img/p1.png -o x.png --n-clusters true", "needs the true labels"),
 )
-def test_what_cannot_be_done_is_refused(refused, line, message):
+def test_commands_that_images_do_not_allow_are_refused(refused, line, message):
     err = refused(line)
     assert message in err
     assert "Traceback" not in err

@@ -34,7 +34,7 @@ def to_a_track_each(folder, _):
 
 
 @pytest.mark.parametrize("ending", [".json", ".boris", ".csv", ".tsv", ".txt"])
-def test_what_a_tool_gets_comes_back_and_the_same_is_learned(tmp_path, ending):
+def test_labels_written_for_a_tool_are_read_again_and_give_the_same_metric(tmp_path, ending):
     write = to_a_track_each if ending == ".txt" else to_a_file
     back = with_labels(RECORDINGS, write(tmp_path, ending))
     assert {one.name: one.y.tolist() for one in back} == TRUTHS
@@ -45,7 +45,7 @@ def test_what_a_tool_gets_comes_back_and_the_same_is_learned(tmp_path, ending):
     assert here.metric_.price == there.metric_.price
 
 
-def test_predictions_are_shown_as_such_and_corrected_to_annotations(tmp_path):
+def test_predictions_go_to_label_studio_as_predictions_and_return_as_annotations(tmp_path):
     """Label Studio exports what was accepted as annotations, which are read."""
     shown = tmp_path / "found.json"
     write_intervals(shown, MARKED, predictions=True)
@@ -57,7 +57,7 @@ def test_predictions_are_shown_as_such_and_corrected_to_annotations(tmp_path):
     assert {one.name: one.y.tolist() for one in with_labels(RECORDINGS, shown)} == TRUTHS
 
 
-def test_what_predict_writes_are_labels_for_fit(tmp_path, done):
+def test_fit_reads_what_predict_writes_as_labels(tmp_path, done):
     """The whole round on the command line: labels of some, predictions for the others, learn."""
     folder = tmp_path / "recordings"
     folder.mkdir()

@@ -62,7 +62,7 @@ INTO_INPUTS = [
 
 @pytest.mark.parametrize("force", ["", " --force"])
 @pytest.mark.parametrize("line", INTO_INPUTS)
-def test_what_is_read_is_never_written_over(refused, folder, line, force):
+def test_no_command_overwrites_a_file_that_it_reads(refused, folder, line, force):
     before = contents(folder)
     assert "this command" in refused(line + force)
     assert contents(folder) == before
@@ -91,7 +91,7 @@ OVER_FILES = [
 
 
 @pytest.mark.parametrize("line", OVER_FILES)
-def test_a_file_that_exists_is_replaced_with_force_only(run, refused, folder, line):
+def test_an_existing_file_is_replaced_with_force_only(run, refused, folder, line):
     target = folder / line.split()[line.split().index("-o") + 1]
     before = contents(folder)
     said = refused(line)
@@ -102,7 +102,7 @@ def test_a_file_that_exists_is_replaced_with_force_only(run, refused, folder, li
 
 
 class TestFolders:
-    def test_tables_with_a_column_added(self, run, folder):
+    def test_predict_adds_a_column_to_tables(self, run, folder):
         assert run("predict m.structsvm data -o data --quiet")[:2] == (0, "")
         with (folder / "data" / "a.csv").open() as file:
             given = list(csv.reader(file))
@@ -113,21 +113,21 @@ class TestFolders:
         expected = load("m.structsvm").predict([TEST[0].X])[0]
         assert [int(row[-1]) for row in found[1:]] == expected.tolist()
 
-    def test_a_column_that_is_there_keeps_its_name(self, run, folder):
+    def test_predict_does_not_rename_an_existing_column(self, run, folder):
         text = (folder / "rec.csv").read_text()
         (folder / "rec.csv").write_text(text.replace("label", "segment", 1))
         assert run("predict m.structsvm rec.csv --set files.label_column=segment -o out")[0] == 0
         header = (folder / "out" / "rec_segments.csv").read_text().splitlines()[0]
         assert header.endswith(",segment,segment_predicted")
 
-    def test_two_inputs_of_one_name_are_refused(self, refused, folder):
+    def test_two_inputs_of_one_name_are_refused_for_an_output_folder(self, refused, folder):
         shutil.copytree(folder / "cuts" / "img", folder / "more")
         assert "would be written more than once" in refused(
             "predict c.structsvm cuts/img more -o seen"
         )
         assert not (folder / "seen").exists()
 
-    def test_a_name_with_dots_stays_in_the_folder(self, run, folder, monkeypatch):
+    def test_a_recording_name_with_dots_stays_in_the_output_folder(self, run, folder, monkeypatch):
         shutil.copy(folder / "rec.csv", folder / "data" / "rec.csv")
         monkeypatch.chdir(folder / "data")
         before = contents(folder)
@@ -136,7 +136,7 @@ class TestFolders:
             before
         )
 
-    def test_a_file_is_no_folder(self, refused):
+    def test_an_output_folder_that_is_a_file_is_refused(self, refused):
         assert "old is a file: name a folder" in refused("predict m.structsvm rec.csv -o old")
 
 
@@ -146,19 +146,19 @@ class TestGoingOn:
         "--checkpoint state"
     )
 
-    def test_a_run_that_goes_on_replaces_its_model(self, run, folder):
+    def test_a_resumed_run_replaces_its_own_model(self, run, folder):
         assert run(self.LINE)[0] == 0
         first = load(folder / "new.structsvm")
         assert run(self.LINE) == (0, "", "")
         assert (load(folder / "new.structsvm").metric_.factor.T == first.metric_.factor.T).all()
 
-    def test_but_nothing_else(self, run, folder):
+    def test_a_resumed_run_replaces_no_other_file(self, run, folder):
         assert run(self.LINE)[0] == 0
         (folder / "new.structsvm").write_text("precious")
         assert run(self.LINE)[0] == 1
         assert (folder / "new.structsvm").read_text() == "precious"
 
-    def test_what_is_no_checkpoint_is_refused_before_lam_is_chosen(
+    def test_a_file_that_is_no_checkpoint_is_refused_before_lam_is_chosen(
         self, refused, folder, monkeypatch
     ):
         monkeypatch.setattr("structsvm.cli.fit._choose_lam", None)
@@ -174,7 +174,7 @@ class TestGoingOn:
         )
 
 
-def test_devices_are_written_to(run):
+def test_a_model_may_be_written_to_dev_null(run):
     assert (
         run("fit change-point data --baselines none --metric diagonal --quiet -o /dev/null")[0] == 0
     )

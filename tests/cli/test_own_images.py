@@ -43,7 +43,7 @@ def test_images_with_many_parts_are_cut_without_being_told_how_many(run, done):
     assert run("plot m.structsvm test/img/p2.png -o p2.png")[0] == 0
 
 
-def test_fit_says_what_it_makes_of_their_numbers(run, refused, done):
+def test_fit_says_how_it_treats_the_numbers_of_parts_of_images(run, refused, done):
     line = f"fit normalized-cut learn -o n.structsvm --lam 0.02 {FEW}"
     assert "the images have 2 to 4 parts" in run(line)[2]
     assert load("n.structsvm").problem_.cluster_count == "unknown"
@@ -55,7 +55,7 @@ def test_fit_says_what_it_makes_of_their_numbers(run, refused, done):
     assert run("predict n.structsvm test --n-clusters 3")[0] == 0
 
 
-def test_messages_name_files_and_what_is_typed(refused, done, folder, tmp_path):
+def test_messages_about_images_name_files_and_options(refused, done, folder, tmp_path):
     for kind in ("img", "mask"):
         (tmp_path / kind).mkdir()
         for i in (0, 1):
@@ -69,7 +69,7 @@ def test_messages_name_files_and_what_is_typed(refused, done, folder, tmp_path):
     assert "n_superpixels" in refused("predict m.structsvm test/img/p1.png --n-clusters 900")
 
 
-def test_label_maps_of_very_many_parts(run, tmp_path):
+def test_label_maps_of_very_many_parts_are_cut(run, tmp_path):
     labels = np.arange(32 * 48).reshape(32, 48) // 4
     np.save(tmp_path / "p0.npy", labels)
     (found,) = read_images("test/img/p0.png", tmp_path)
@@ -98,7 +98,7 @@ def test_scribbles_are_labels_in_part(refused, done, folder, tmp_path):
     )
 
 
-def test_pixels_that_are_not_judged_are_remembered_with_the_model(run, tmp_path):
+def test_values_of_unjudged_pixels_are_remembered_with_the_model(run, tmp_path):
     """The rim of 255 was a part, and files.missing_labels= was not for images."""
     rng = np.random.default_rng(1)
     pairs = []

@@ -43,7 +43,7 @@ def rows_of(names, recordings=TRAIN):
     return pd.DataFrame(rows, columns=["recording", "start", "end", "label"])
 
 
-def test_one_file_of_labels_is_not_of_two_recordings(done, refused, tmp_path):
+def test_a_label_file_that_fits_two_recordings_is_refused(done, refused, tmp_path):
     """Both are called walk, in folders of their own."""
     for folder, recording in zip(("ann", "ben"), TRAIN, strict=False):
         put(tmp_path / folder / "walk.csv", recording)
@@ -60,7 +60,7 @@ def test_one_file_of_labels_is_not_of_two_recordings(done, refused, tmp_path):
     assert "2 recordings of 200 samples" in err
 
 
-def test_labels_in_a_spreadsheet_or_as_it_exports_them(done, tmp_path):
+def test_labels_are_read_from_spreadsheets_and_their_exports(done, tmp_path):
     """Of people who write a decimal comma."""
     put(tmp_path / "walk.csv", TRAIN[0])
     table = rows_of(["walk"]).assign(label=lambda table: "Körper " + table.label)
@@ -80,7 +80,7 @@ def test_labels_in_a_spreadsheet_or_as_it_exports_them(done, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_letters_with_dots_may_be_spelled_in_two_ways(done, tmp_path, form):
+def test_names_in_either_unicode_form_are_the_same(done, tmp_path, form):
     """Files of a Mac have other bytes than what is typed into a table."""
     put(tmp_path / "data" / f"{unicodedata.normalize(form, 'mäuse')}.csv", TRAIN[0])
     put(tmp_path / "data" / "b.csv", TRAIN[1])
@@ -113,7 +113,7 @@ def test_stretches_that_reach_beyond_the_samples_are_named(run, tmp_path):
     )
 
 
-def test_samples_in_no_stretch_have_the_label_that_is_typed(done, refused, tmp_path):
+def test_samples_in_no_stretch_have_the_typed_outside_label(done, refused, tmp_path):
     names = [f"r{i}" for i in range(len(TRAIN))]
     for name, recording in zip(names, TRAIN, strict=False):
         put(tmp_path / "data" / f"{name}.csv", recording)
@@ -168,7 +168,7 @@ def model(done, timed_folder):
     return model
 
 
-def test_predictions_are_in_the_time_of_the_table(run, done, timed_folder, model, tmp_path):
+def test_predicted_bouts_are_in_the_time_of_the_table(run, done, timed_folder, model, tmp_path):
     file = timed_folder / "test" / f"{TEST[0].name}.csv"
     clock = timed(TEST[0])["clock"]
     out, _ = done("predict --json", model, file)
@@ -188,7 +188,7 @@ def test_predictions_are_in_the_time_of_the_table(run, done, timed_folder, model
     assert pd.read_csv(table)["clock"].tolist() == clock.tolist()
 
 
-def test_regions_in_time(refused, done, timed_folder, tmp_path):
+def test_regions_may_be_given_in_time(refused, done, timed_folder, tmp_path):
     changes = np.flatnonzero(np.diff(TRAIN[0].y)) + 1
     first = timed(TRAIN[0])["clock"][int(changes[0]) + 3]
     samples = tmp_path / "samples.csv"
@@ -232,7 +232,7 @@ def ends_of(name):
     return np.cumsum(LENGTHS[name]).tolist()
 
 
-def test_from_a_film_to_times(run, refused, done, films, tmp_path):
+def test_a_film_is_learned_from_and_predicted_in_times(run, refused, done, films, tmp_path):
     model = tmp_path / "show.structsvm"
     line = "fit change-point --metric diagonal --baselines none --quiet --labels"
     done(line, films / "changes" / "show.csv", films / "show.mkv", "-o", model)

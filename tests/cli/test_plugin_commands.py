@@ -17,7 +17,7 @@ class TestLists:
         ("problems", "change-point", "structsvm.problems.change_point:ChangePoint", "Segment "),
         ("oracles", "sequential", "structsvm.oracles.sequential:SequentialOracle", "M"),
     )
-    def test_our_own_are_there(self, run, kind, name, cls, summary):
+    def test_problems_lists_plugins_of_structsvm(self, run, kind, name, cls, summary):
         code, out, err = run("problems --json")
         assert (code, err) == (0, "")
         (own,) = (plugin for plugin in json.loads(out)[kind] if plugin["name"] == name)
@@ -29,7 +29,7 @@ class TestLists:
         assert name in out
         assert cls in out
 
-    def test_one_that_is_broken_is_a_warning(self, run, monkeypatch):
+    def test_problems_warns_of_a_broken_plugin(self, run, monkeypatch):
         def load():
             raise ImportError("no module named their")
 
@@ -43,7 +43,7 @@ class TestLists:
 
 
 class TestNew:
-    def test_the_files_are_listed(self, done, tmp_path, monkeypatch):
+    def test_new_lists_the_files_of_a_plugin(self, done, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         out, err = done("new problem ordered --json")
         files = json.loads(out)["files"]
@@ -52,12 +52,12 @@ class TestNew:
         assert "pip install -e 'structsvm-ordered[test]' && pytest structsvm-ordered" in err
 
     @pytest.mark.parametrize("name", ["Ordered", "my_problem", "-x-", "1st", "a/b"])
-    def test_a_name_that_cannot_be_is_refused(self, refused, tmp_path, name):
+    def test_new_refuses_an_impossible_name(self, refused, tmp_path, name):
         assert "a name is lower-case words joined by dashes" in refused(
             f"new problem -o {tmp_path}/new -- {name}"
         )
 
-    def test_nothing_is_overwritten(self, refused, tmp_path):
+    def test_new_overwrites_neither_a_folder_nor_a_plugin(self, refused, tmp_path):
         (tmp_path / "mine").write_text("work of a year")
         assert refused(f"new problem ordered -o {tmp_path}") == (
             f"{tmp_path} exists: name a new folder"
@@ -126,7 +126,9 @@ def test_fit_names_the_plugin_and_the_sample(refused, installed, tmp_path, where
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")
-def test_other_commands_do_too(refused, run, installed, tmp_path, monkeypatch):
+def test_predict_and_other_commands_name_the_plugin_and_the_sample(
+    refused, run, installed, tmp_path, monkeypatch
+):
     model = tmp_path / "m"
     assert run(f"fit failing train -q --metric diagonal --baselines none -o {model}")[0] == 0
     monkeypatch.setattr(Failing, "_fail", lambda self, at: 1 // (at != "decoder"))
@@ -135,7 +137,7 @@ def test_other_commands_do_too(refused, run, installed, tmp_path, monkeypatch):
     assert error.endswith("; --verbose shows the traceback")
 
 
-def test_verbose_shows_the_traceback(run, installed, tmp_path):
+def test_verbose_fit_shows_the_traceback_of_a_plugin(run, installed, tmp_path):
     line = f"fit failing train --verbose --set problem.where=encode -o {tmp_path}/m"
     code, _, err = run(line)
     assert code == 1
@@ -157,7 +159,7 @@ class Particular(SegmentProblem):
         return end - start <= self.longest
 
 
-def test_a_setting_that_the_plugin_refuses_is_one_line(refused, monkeypatch, tmp_path):
+def test_a_setting_that_a_plugin_refuses_is_one_line(refused, monkeypatch, tmp_path):
     point = SimpleNamespace(name="picky", value="it:Picky", dist=None, load=lambda: Particular)
     monkeypatch.setattr("structsvm.partitions.plugins.entry_points", lambda group: [point])
     error = refused(f"fit picky train -q --set problem.longest=2 -o {tmp_path}/m")

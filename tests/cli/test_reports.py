@@ -23,14 +23,14 @@ from structsvm.learner.files import load, save
 
 
 class TestPredict:
-    def test_a_line_for_each_recording(self, done):
+    def test_predict_prints_a_line_for_each_recording(self, done):
         out, _ = done("predict m.structsvm test --quiet")
         expected = load("m.structsvm").predict_breakpoints([r.X for r in TEST])
         assert out.splitlines() == [
             f"{r.name}: {' '.join(map(str, ends))}" for r, ends in zip(TEST, expected, strict=True)
         ]
 
-    def test_labels_are_not_needed_and_columns_go_by_name(self, run, tmp_path):
+    def test_predict_needs_no_labels_and_finds_columns_by_name(self, run, tmp_path):
         features = TEST[0].features[::-1]
         header = ",".join(["when", *features])
         X = np.column_stack([np.arange(200), TEST[0].X[:, ::-1]])
@@ -41,14 +41,14 @@ class TestPredict:
         assert ends == same.partition(":")[2].rstrip()
         assert times == f"{', '.join(ends.split()[:-1])})\n"
 
-    def test_more_segments_than_samples(self, refused):
+    def test_predict_refuses_more_segments_than_samples(self, refused):
         assert refused("predict m.structsvm test --n-clusters 201") == (
             "test/synthetic_00.npz has 200 samples: it cannot have 201 segments"
         )
 
 
 class TestEvaluate:
-    def test_table_and_verdict(self, run):
+    def test_evaluate_prints_a_table_and_the_verdict(self, run):
         code, out, err = run("evaluate m.structsvm test --quiet")
         assert (code, err) == (0, "")
         rows = [line.split() for line in out.splitlines()[1:-1]]
@@ -72,7 +72,7 @@ class TestEvaluate:
         assert out.splitlines()[-1] == str(expected.verdict)
 
     @pytest.mark.parametrize("options", ["", "--n-clusters 2 --tolerance 0"])
-    def test_evaluate_prints_json(self, run, options):
+    def test_evaluate_prints_scores_and_verdict_as_json(self, run, options):
         code, out, err = run(f"evaluate m.structsvm test --json --quiet {options}")
         assert (code, err) == (0, "")
         report = json.loads(out)
@@ -84,7 +84,7 @@ class TestEvaluate:
             assert list(report[name]) == [*scores, "time_error", "time_error_90"]
         assert [r["name"] for r in report["recordings"]] == [r.name for r in TEST]
 
-    def test_recordings_that_were_learned_from_are_noticed(self, run):
+    def test_evaluate_notices_recordings_that_were_learned_from(self, run):
         _, _, err = run("evaluate m.structsvm train/synthetic_00.npz test --quiet")
         assert "warning: the model was learned from 1 of these 5 recordings" in err
         _, _, err = run("evaluate m.structsvm test --quiet")
@@ -98,7 +98,7 @@ class TestEvaluate:
         run("evaluate m.structsvm test --groups ^. -o page.html")
         assert "1 independent group of recordings" in Path("page.html").read_text()
 
-    def test_a_folder_with_several_recordings_is_a_group(self, run, tmp_path):
+    def test_evaluate_takes_folders_with_several_recordings_for_groups(self, run, tmp_path):
         """The outermost folder that differs, and none where each recording has its own."""
         for path, recording in zip(("a/1/r", "a/2/r", "b/1/r", "b/2/r"), TEST, strict=True):
             (tmp_path / path).parent.mkdir(parents=True)
@@ -115,7 +115,9 @@ class TestEvaluate:
         assert (tmp_path / "out" / "b" / "2" / "r_segments.csv").is_file()
 
     @pytest.mark.parametrize("command", ["evaluate", "evaluate -o {0}/page.html --force"])
-    def test_what_a_verdict_without_groups_takes_for_granted(self, run, tmp_path, command):
+    def test_a_verdict_without_groups_says_that_recordings_are_independent(
+        self, run, tmp_path, command
+    ):
         (tmp_path / "more").mkdir()
         sizes = {"n_samples": 200, "n_features": 6, "n_relevant": 2}
         for i, recording in enumerate(relevant_changes(6, **sizes, random_state=2)):
@@ -127,7 +129,7 @@ class TestEvaluate:
 
 
 class TestShowAndPlot:
-    def test_show_tells_of_data_settings_and_weights(self, run):
+    def test_show_prints_data_settings_and_weights(self, run):
         code, out, err = run("show m.structsvm")
         assert (code, err) == (0, "")
         assert "change-point (segment_count unknown, penalty learned, kappa 1.0" in out
@@ -136,7 +138,7 @@ class TestShowAndPlot:
         assert set(listed[:2]) == {"relevant_0", "relevant_1"}
 
     @cases(("test/synthetic_00.npz --n-clusters true", "b.pdf"), ("", "c.svg"))
-    def test_plots_are_written_in_the_format_of_their_name(self, done, tmp_path, arguments, name):
+    def test_plot_writes_the_format_of_the_file_name(self, done, tmp_path, arguments, name):
         out, err = done(f"plot m.structsvm {arguments} --json -o", tmp_path / name)
         assert json.loads(out) == {"figure": str(tmp_path / name)}
         assert err == f"the figure is in {tmp_path / name}\n"
@@ -144,26 +146,26 @@ class TestShowAndPlot:
         kind = {".pdf": b"%PDF", ".svg": b"<?xml"}
         assert content.startswith(kind[name[1:]])
 
-    def test_plot_draws_one_recording(self, refused, tmp_path):
+    def test_plot_refuses_more_than_one_recording(self, refused, tmp_path):
         assert refused("plot m.structsvm test -o", tmp_path / "f.png") == (
             "test holds 4 recordings: name one file"
         )
 
-    def test_plot_what_there_is_not(self, refused, tmp_path):
+    def test_plot_refuses_pictures_that_do_not_go_with_the_arguments(self, refused, tmp_path):
         out = tmp_path / "f.png"
         assert refused("plot m.structsvm test/synthetic_00.npz --show gap -o", out) == (
             "--show gap is of a model alone: leave it, or test/synthetic_00.npz, out"
         )
 
 
-def test_a_model_and_files(done):
+def test_diagnose_takes_a_model_and_files(done):
     out, _ = done("diagnose m.structsvm train --json")
     plain = json.loads(out)
     assert "few labels" in [finding["kind"] for finding in plain["findings"]]
     assert "leakage" in plain["checked"]
 
 
-def test_a_file_without_labels_is_refused(refused, tmp_path):
+def test_diagnose_refuses_a_file_without_labels(refused, tmp_path):
     (tmp_path / "a.csv").write_text("x\n1\n2\n", encoding="utf-8")
     assert "label" in refused(f"diagnose m.structsvm {tmp_path}/a.csv")
 
@@ -173,13 +175,13 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def test_lengths_are_kept(run):
+def test_predict_keeps_a_least_length(run):
     _, out, _ = run("predict m.structsvm test --set problem.min_length=30 --json --quiet")
     for found in json.loads(out)["recordings"]:
         assert np.diff([0, *found["breakpoints"]]).min() >= 30
 
 
-def test_regions_are_kept_and_labels_in_the_files_are_not_used(run, tmp_path):
+def test_predict_keeps_regions_and_ignores_labels_of_the_files(run, tmp_path):
     name = TEST[0].name
     regions = table(tmp_path / "r.csv", f"recording,start,end,changes\n{name},0,100,0\n")
     _, out, _ = run(f"predict m.structsvm test --regions {regions} --json --quiet")
@@ -189,7 +191,7 @@ def test_regions_are_kept_and_labels_in_the_files_are_not_used(run, tmp_path):
     assert [found["breakpoints"] for found in others] == expected
 
 
-def test_margins_are_a_column_and_are_those_of_python(run, done, tmp_path):
+def test_predict_writes_the_margins_of_predict_segments(run, done, tmp_path):
     done(f"predict m.structsvm test --margins -o {tmp_path}/o.csv")
     rows = rows_of(tmp_path / "o.csv")
     assert list(rows[0]) == ["recording", "segment", "start", "end", "margin"]
@@ -212,7 +214,7 @@ def test_margins_are_a_column_and_are_those_of_python(run, done, tmp_path):
     ),
     ("--must-link 0,1", "--must-link and --cannot-link name rows of one table, got 4 record"),
 )
-def test_what_cannot_be_kept_is_refused(refused, options, message):
+def test_predict_refuses_rules_that_cannot_be_kept(refused, options, message):
     assert refused(f"predict m.structsvm test {options}").startswith(message)
 
 
@@ -233,7 +235,7 @@ def test_a_process_that_is_killed_while_baselines_are_tuned_leaves_its_model(fol
     assert learner.converged_
 
 
-def test_a_link_to_a_recording_has_its_own_name(done, folder, tmp_path):
+def test_predictions_for_a_link_have_its_own_name(done, folder, tmp_path):
     """As in data sets of git-annex, whose files are called by the digits of their content."""
     (tmp_path / "store").mkdir()
     (tmp_path / "data").mkdir()
@@ -247,7 +249,9 @@ def test_a_link_to_a_recording_has_its_own_name(done, folder, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["out.tsv", "out.PNG"])
-def test_a_folder_is_not_called_like_a_file_that_is_not_written(refused, folder, tmp_path, name):
+def test_an_output_folder_with_the_ending_of_another_format_is_refused(
+    refused, folder, tmp_path, name
+):
     """Such a folder was made, with a table in it."""
     message = refused("predict m.structsvm test -o", tmp_path / name)
     assert "files are not written: name a file that ends with .csv, or a folder" in message
@@ -283,7 +287,7 @@ def test_tables_of_segments_are_no_recordings(run, recordings):
     assert "skipped: p0_segments.csv, p1_segments.csv" in err
 
 
-def test_label_maps_and_overlays_are_no_images(run, refused, images, tmp_path):
+def test_written_label_maps_and_overlays_are_not_read_as_images(run, refused, images, tmp_path):
     pixels = [image.image for image in read_images(images, need_labels=False)]
     masks = [np.pad(np.ones((6, 8), dtype=int), ((3, 3), (4, 4)))] * 2
     model = tmp_path / "c.structsvm"
@@ -297,7 +301,7 @@ def test_label_maps_and_overlays_are_no_images(run, refused, images, tmp_path):
     assert "never overwritten" in err
 
 
-def test_predictions_that_are_learned_from_are_named(run, done, tmp_path):
+def test_columns_of_predictions_that_are_learned_from_are_named(run, done, tmp_path):
     """Their segments were a feature like others, which tells the labels."""
     assert run("predict m.structsvm train -o", tmp_path / "out")[0] == 0
     _, err = done(
@@ -361,7 +365,7 @@ def counted(monkeypatch):
     "plot {model} test/synthetic_00.npz --quiet -o {out}.png",
     "compare change-point train --set metric=diagonal --set solver.tol=0.1 --quiet",
 )
-def test_recordings_are_checked_and_standardised_once(run, counted, tmp_path, line):
+def test_report_checks_and_standardises_recordings_once(run, counted, tmp_path, line):
     model = tmp_path / "m.structsvm"
     if "{model}" in line:
         fit = "fit change-point train --metric diagonal -q --baselines none -o"

@@ -49,7 +49,7 @@ def said(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_has_its_own_name(said, tmp_path, name):
+def test_a_message_keeps_the_name_of_a_file_that_looks_like_a_parameter(said, tmp_path, name):
     write(tmp_path / name, bad=7)
     status, err = said("fit", "change-point", name, "-o", "m")
     assert status == 1
@@ -58,7 +58,7 @@ def test_a_file_has_its_own_name(said, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_that_is_read_later_has_its_own_name(said, tmp_path, name):
+def test_a_message_keeps_the_name_of_a_file_that_is_read_later(said, tmp_path, name):
     write(tmp_path / name, bad=7)
     write(tmp_path / "z" / "recording 0.csv")
     line = ("fit", "change-point", name, "z/recording 0.csv", "-o", "m", "--set", "files.lazy=true")
@@ -117,7 +117,7 @@ def spelling():
     (nth("graph", 0), "graph 0"),
     ("recording 0 lam=0.1", "recording 0 lam=0.1"),
 )
-def test_fields_are_spelled_and_words_are_not(text, typed):
+def test_only_fields_of_messages_are_spelled_as_options(text, typed):
     said = spelling()
     with said.naming("recording", ["a.csv", "recording 0.csv"]):
         assert said(text) == typed

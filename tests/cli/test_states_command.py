@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_predict_prints_and_writes_states(run, done, folder):
+def test_predict_prints_and_writes_the_states_of_segments(run, done, folder):
     out, _ = done("predict m.structsvm test/t0.csv")
     assert out == "t0: rest until 12, walk until 27, turn until 37, rest until 45\n"
     _, out, _ = run("predict m.structsvm test/t0.csv --json")
@@ -58,14 +58,14 @@ def test_predict_prints_and_writes_states(run, done, folder):
     assert all(0.5 < row["probability"] <= 1 for row in found["segments"])
 
 
-def test_a_table_has_the_state_of_each_segment(done, folder):
+def test_predict_writes_a_table_with_the_state_of_each_segment(done, folder):
     done("predict m.structsvm test -o segments.csv --force")
     rows = list(csv.DictReader((folder / "segments.csv").read_text().splitlines()))
     assert list(rows[0]) == ["recording", "segment", "start", "end", "state", "probability"]
     assert [(r["end"], r["state"]) for r in rows[:2]] == [("12", "rest"), ("27", "walk")]
 
 
-def test_a_folder_has_the_state_of_each_sample(done, folder):
+def test_predict_writes_a_folder_with_the_state_of_each_sample(done, folder):
     done("predict m.structsvm test -o out --force")
     rows = list(csv.DictReader((folder / "out" / "t1_segments.csv").read_text().splitlines()))
     assert list(rows[0]) == ["a", "b", "label", "segment", "state", "probability"]
@@ -93,7 +93,7 @@ def test_unseen_states_are_refused_with_the_option_to_count_them(done, refused, 
     done("evaluate m.structsvm new -o page.html --set unseen_states=count")
 
 
-def test_a_classifier_of_samples_names_what_it_finds_itself(run, done):
+def test_a_frame_classifier_names_its_own_segments(run, done):
     done("fit change-point walks --method frame-logistic -o frames.structsvm --force")
     out, _ = done("predict frames.structsvm test/t0.csv --json")
     (found,) = json.loads(out)["recordings"]
@@ -130,7 +130,7 @@ def state_model(state_files, run, tmp_path):
     return tmp_path / "m"
 
 
-def test_fit_tunes_the_quick_ones_and_evaluate_names_them(state_files, state_model, run, done):
+def test_fit_tunes_quick_baselines_and_evaluate_shows_them(state_files, state_model, run, done):
     found = list(load(state_model).baselines_)[4:]
     assert found == ["equal-segments", "frame-lda", "frame-logistic", "boundary-logistic"]
     out, _ = done(f"evaluate {state_model} {state_files / 'test'}")
@@ -143,7 +143,7 @@ def test_fit_tunes_the_quick_ones_and_evaluate_names_them(state_files, state_mod
 
 
 @pytest.mark.parametrize("method", ["states", "frame-logistic", "boundary-logistic", "rca"])
-def test_every_method_is_learned_saved_and_asked(method, state_files, run, done, tmp_path):
+def test_every_method_of_states_fits_saves_and_predicts(method, state_files, run, done, tmp_path):
     model = tmp_path / "m"
     test = state_files / "test"
     train = state_files / "train"
@@ -183,7 +183,7 @@ def test_options_of_a_metric_are_refused_for_other_methods(state_files, refused,
 
 
 @pytest.mark.parametrize("asked", ["none", "all"])
-def test_baselines_may_be_left_out_or_be_all(state_files, run, tmp_path, monkeypatch, asked):
+def test_fit_tunes_no_baselines_or_all_if_asked(state_files, run, tmp_path, monkeypatch, asked):
     from structsvm import StateSegmenter
     from structsvm.baselines import BoundaryClassifier, FrameClassifier
 
@@ -230,5 +230,5 @@ def test_a_model_of_states_is_learned_with_people_kept_apart(run, done, monkeypa
     ("change-point walks --groups ^q", "finds nothing in the name 'p0_0'"),
     ("change-point walks --groups (", "is no regular expression"),
 )
-def test_what_does_not_fit_is_refused(refused, typed, message):
+def test_options_that_do_not_fit_a_method_of_states_are_refused(refused, typed, message):
     assert message in " ".join(refused(f"fit {typed} -o none.structsvm").split())

@@ -99,7 +99,7 @@ FIT = "fit clustering birds.csv --label-column species --ignore ring --method rc
 
 
 @pytest.mark.parametrize("missing", ["", "--missing impute"])
-def test_a_table_of_people_is_learned_from_and_joined_to(birds, monkeypatch, capsys, missing):
+def test_labels_of_a_table_of_people_are_predicted_as_a_column(birds, monkeypatch, capsys, missing):
     """Rows with blanks are left out, or imputed; categories are remembered; nothing is lost."""
     monkeypatch.chdir(birds)
     fit = f"{FIT} --set files.categories=sex {missing} --force -o b.structsvm"
@@ -152,7 +152,7 @@ def test_links_between_rows_count_those_that_are_left_out(birds, monkeypatch, ca
     ("predict plain.structsvm birds.csv --set files.missing=impute", "learned without it"),
     (f"{FIT} --ignore sex --ignore bill --ignore depth --missing error", ""),
 )
-def test_what_cannot_be_done_with_a_table_is_refused(birds, monkeypatch, capsys, line, said):
+def test_commands_that_tables_do_not_allow_are_refused(birds, monkeypatch, capsys, line, said):
     monkeypatch.chdir(birds)
     if line.startswith("predict"):
         assert main(f"{FIT} --ignore sex -o plain.structsvm".split()) == 0

@@ -118,7 +118,7 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(
 
 
 @pytest.mark.usefixtures("closed_forms")
-def test_a_verdict_that_is_cross_validated_says_so(done, recordings, tmp_path):
+def test_try_says_that_its_verdict_is_cross_validated(done, recordings, tmp_path):
     """All eight recordings are taken to be independent: three are held out, and five are enough."""
     out, _ = done(f"{TRY} {recordings} -o {tmp_path}/out")
     said = " ".join(out.split())
@@ -130,7 +130,7 @@ def test_a_verdict_that_is_cross_validated_says_so(done, recordings, tmp_path):
     assert "independent recordings in all" not in said
 
 
-def test_a_table_is_split_by_its_rows(tried):
+def test_try_splits_a_table_by_its_rows(tried):
     folder, code, out, err = tried
     assert code == 0
     report = json.loads(out)
@@ -179,7 +179,7 @@ def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(
 
 
 @pytest.mark.usefixtures("closed_forms")
-def test_predictions_are_those_that_were_judged(done, tmp_path):
+def test_try_writes_the_predictions_that_it_judged(done, tmp_path):
     """The price of a cluster would make another number of clusters than that of the labels."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(90, 4)), columns=list("abcd"))
@@ -206,7 +206,9 @@ def test_predictions_are_those_that_were_judged(done, tmp_path):
     ),
     ("--split rows", "--split rows is for tables, whose rows have no order"),
 )
-def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options, message):
+def test_try_refuses_recordings_that_cannot_be_split(
+    refused, recordings, tmp_path, options, message
+):
     said = refused(f"try change-point {recordings} {options} -o {tmp_path}/out")
     assert said.startswith(message)
     assert not (tmp_path / "out").exists()
@@ -221,7 +223,7 @@ def judged(cross_validated=False, **gains):
 
 
 @pytest.mark.parametrize(("gain", "is_said"), [(-0.3, True), (0.3, False)])
-def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, is_said):
+def test_held_out_recordings_that_contradict_the_cross_validation_are_mentioned(gain, is_said):
     """Of three recordings above whose scores "Learning pays" stood, without a word on them."""
     ours = np.linspace(1.0, 2.0, 6)
     chosen = judged(cross_validated=True, untrained=0.2 + ours / 9)
@@ -235,7 +237,7 @@ def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, i
     assert (f"{note}learned metric is 0.3 higher than that of the" in str(verdict)) == is_said
 
 
-def test_within_one_recording_nothing_supports_a_verdict():
+def test_a_single_recording_supports_no_verdict():
     chosen = judged(cross_validated=True, untrained=np.linspace(1.0, 2.0, 6))
     search = SimpleNamespace(split=None, verdict_=chosen)
     verdict = verdict_of(search, judged(untrained=np.ones(1)), "", "Who knows?")
@@ -245,7 +247,7 @@ def test_within_one_recording_nothing_supports_a_verdict():
 
 
 @pytest.mark.usefixtures("closed_forms")
-def test_what_may_be_wrong_is_named_on_the_screen(done, iris, tmp_path):
+def test_try_prints_findings_of_the_diagnosis(done, iris, tmp_path):
     """A column that was made of the labels gave perfect scores, and the page alone said why."""
     frame = pd.read_csv(iris)
     frame.assign(code=frame["label"] * 2.0).to_csv(iris, index=False)
@@ -269,7 +271,7 @@ def test_clusters_of_a_single_row_are_named(refused, iris, tmp_path):
     ({"untrained": 3.0, "rca-plain": 0.9}, None),
     ids=["better", "worse", "level", "not-in-the-model"],
 )
-def test_the_next_command_uses_what_the_verdict_says_to_use(losses, baseline):
+def test_the_next_command_of_try_uses_the_advised_method(losses, baseline):
     """The advice is that of the cross-validation, whoever gives the verdict."""
     ours = np.linspace(1.0, 2.0, 12)
     crossed = judged(True, **{name: (by - 1.0) * ours for name, by in losses.items()})
@@ -321,7 +323,7 @@ def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
 
 @pytest.mark.parametrize("late", ["choose", "_judged"])
 @pytest.mark.parametrize("json_too", ["", " --json"])
-def test_an_answer_is_not_judged_again_without_time(
+def test_try_does_not_judge_an_answer_again_without_time(
     done, recordings, tmp_path, monkeypatch, late, json_too
 ):
     line = f"{TRY} {recordings} -o {tmp_path}/out --minutes 0"
@@ -340,7 +342,7 @@ def test_an_answer_is_not_judged_again_without_time(
     assert {path: path.read_bytes() for path in written} == written
 
 
-def test_a_choice_that_is_late_leaves_the_answer_so_far(done, recordings, tmp_path, monkeypatch):
+def test_a_late_choice_leaves_the_first_answer(done, recordings, tmp_path, monkeypatch):
     choose = try_out.Search._choose
 
     def late(self, seconds):
@@ -361,7 +363,7 @@ def test_a_choice_that_is_late_leaves_the_answer_so_far(done, recordings, tmp_pa
 
 
 @pytest.mark.parametrize("minutes", [0.1, 1, 4])
-def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
+def test_an_endless_choice_ends_soon_after_its_time(
     done, recordings, tmp_path, monkeypatch, minutes
 ):
     clock = Clock.of(monkeypatch, allowed_time, app, try_out, progress)
@@ -383,7 +385,7 @@ def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
 
 @pytest.mark.usefixtures("closed_forms")
 @pytest.mark.parametrize(("minutes", "quick"), [(0.5, 700), (1, 500), (4, 450)])
-def test_a_first_answer_that_takes_for_ever_is_learned_from_fewer_samples(
+def test_an_endless_first_answer_is_learned_from_fewer_samples(
     done, recordings, tmp_path, monkeypatch, minutes, quick
 ):
     clock = Clock.of(monkeypatch, allowed_time, app, try_out, progress)
@@ -407,7 +409,7 @@ def test_a_first_answer_that_takes_for_ever_is_learned_from_fewer_samples(
 
 @pytest.mark.usefixtures("closed_forms")
 @pytest.mark.parametrize(("n", "fewest"), [(12, 8), (30, 3)])
-def test_reading_ends_in_its_part_of_the_time(done, tmp_path, monkeypatch, n, fewest):
+def test_try_limits_the_time_of_reading(done, tmp_path, monkeypatch, n, fewest):
     clock = Clock.of(monkeypatch, allowed_time, app, try_out, progress)
     monkeypatch.setattr("structsvm.cli.inputs.FEWEST_READ", fewest)
     read = files.read_file
@@ -441,7 +443,7 @@ def test_reading_ends_in_its_part_of_the_time(done, tmp_path, monkeypatch, n, fe
 
 
 @pytest.mark.parametrize("work", ["Reading.layers", "_checked", "Answer.of", "load_learner"])
-def test_an_interrupted_run_ends_whatever_does_not_end(
+def test_an_interrupted_try_ends_even_in_endless_work(
     done, recordings, tmp_path, monkeypatch, work
 ):
     """Nothing is told meanwhile: what cannot be judged again stays as it is."""
@@ -463,7 +465,7 @@ def test_an_interrupted_run_ends_whatever_does_not_end(
 
 @pytest.mark.usefixtures("closed_forms")
 @pytest.mark.parametrize("at_once", [300, 500])
-def test_what_was_tried_on_a_part_and_on_the_whole_is_kept_together(
+def test_first_answers_on_a_part_are_resumed_beside_choices_on_the_whole(
     done, recordings, tmp_path, monkeypatch, at_once
 ):
     """A first answer that is learned from fewer samples than the choice is no reason to refuse."""
@@ -478,9 +480,7 @@ def test_what_was_tried_on_a_part_and_on_the_whole_is_kept_together(
     assert json.loads(out)["untried"] == {}
 
 
-def test_an_answer_is_replaced_by_a_better_one_alone_and_names_are_kept(
-    done, tmp_path, monkeypatch, request
-):
+def test_only_a_better_answer_replaces_one_and_names_are_kept(done, tmp_path, monkeypatch, request):
     rng = np.random.default_rng(0)
     for i in range(6):
         y = np.repeat(rng.permutation(["rest", "walk", "run"] * 2), rng.integers(15, 30, 6))
@@ -524,7 +524,7 @@ def test_the_next_simpler_method_answers_where_the_first_cannot_learn(
     assert load(tmp_path / "out" / "model.structsvm").metric in ("untrained", "rca", "olda")
 
 
-def test_without_time_there_is_the_first_answer(done, recordings, tmp_path):
+def test_try_without_time_gives_the_first_answer(done, recordings, tmp_path):
     out, err = done(f"try change-point {recordings} --minutes 0 -o {tmp_path}/out")
     assert "first answer after" in err
     assert "there was no time for " in err
@@ -532,7 +532,7 @@ def test_without_time_there_is_the_first_answer(done, recordings, tmp_path):
 
 
 @pytest.mark.parametrize("rare", [1, 2])
-def test_a_state_that_only_what_is_held_out_has_counts_as_named_wrongly(done, tmp_path, rare):
+def test_a_state_that_only_held_out_recordings_have_counts_as_named_wrongly(done, tmp_path, rare):
     rng = np.random.default_rng(0)
     for i in range(4):
         own = [f"only in {i}, {k}" for k in range(rare)]
@@ -547,7 +547,7 @@ def test_a_state_that_only_what_is_held_out_has_counts_as_named_wrongly(done, tm
     assert sum(name.startswith("only in") for name in named) >= rare
 
 
-def test_the_demo_once_and_again(run, done, tmp_path):
+def test_the_demo_runs_once_and_again(run, done, tmp_path):
     folder = tmp_path / "deep" / "demo"
     out, err = done("demo --output", folder)
     assert "Learning pays" in out

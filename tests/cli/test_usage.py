@@ -26,10 +26,10 @@ LONG = 300  # seconds after which a subprocess is stuck
 
 
 class TestHelpAndUsage:
-    def test_the_version_is_printed(self, run):
+    def test_the_version_option_prints_the_version(self, run):
         assert run("--version") == (0, f"structsvm {structsvm.__version__}\n", "")
 
-    def test_nothing_to_do_shows_the_help(self, run):
+    def test_a_command_without_arguments_shows_the_help(self, run):
         code, out, err = run("")
         assert (code, out) == (2, "")
         assert "examples:" in err
@@ -49,7 +49,7 @@ class TestHelpAndUsage:
         ("predict m.structsvm test --n-clusters 0", "expected an integer >= 1, got '0'"),
         ("evaluate m.structsvm test --n-clusters all", "an integer >= 1 or 'true', got 'all'"),
     )
-    def test_wrong_usage_is_told_with_the_help_to_read(self, run, line, message):
+    def test_wrong_usage_ends_with_the_help_command_to_run(self, run, line, message):
         code, out, err = run(line)
         assert (code, out) == (2, "")
         assert message.replace("'", "") in err.replace("'", "")
@@ -63,7 +63,7 @@ class TestHelpAndUsage:
         ("--quiet show m.structsvm", "--quiet: it stands after the command\n"),
         ("show m.structsvm --zzz", "--zzz\n"),
     )
-    def test_what_may_have_been_meant(self, run, line, advice):
+    def test_misspelled_commands_and_options_are_corrected_in_the_message(self, run, line, advice):
         code, out, err = run(line)
         assert (code, out) == (2, "")
         error, hint = err.splitlines(keepends=True)[-2:]
@@ -76,12 +76,12 @@ class TestHelpAndUsage:
 
 
 class TestProcess:
-    def test_module_is_the_command(self):
+    def test_python_m_structsvm_is_the_command(self):
         done = python("-m", "structsvm", "--version")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == f"structsvm {structsvm.__version__}\n"
 
-    def test_ctrl_c_while_it_starts(self):
+    def test_ctrl_c_while_the_command_starts_ends_in_order(self):
         """Whatever the first slow import is: here scikit-learn's."""
         code = (
             "import sys\n"
@@ -96,7 +96,7 @@ class TestProcess:
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
     @pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE on Windows")
-    def test_a_reader_that_leaves_is_no_error(self, folder, tmp_path):
+    def test_a_closed_pipe_is_no_error(self, folder, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         reader = threading.Thread(target=lambda: open(tmp_path / "pipe", "rb").close())
         reader.start()
@@ -105,7 +105,7 @@ class TestProcess:
         assert command.ended()[1] == ""
 
 
-def test_version_help_and_wrong_usage_need_no_library():
+def test_version_help_and_wrong_usage_load_no_library():
     code = (
         "import sys\nfrom structsvm.cli import main\n"
         "for line in (['--version'], ['--help'], ['fit', '--help'], ['fit', 'nonsense']):\n"
@@ -130,12 +130,12 @@ def test_version_help_and_wrong_usage_need_no_library():
         "skip_lines must be an integer >= 1, got 'x'",
     ),
 )
-def test_what_does_not_go_together_is_refused(refused, tmp_path, line, message):
+def test_options_of_fit_that_contradict_each_other_are_refused(refused, tmp_path, line, message):
     assert message in refused(f"fit {line} -o {tmp_path / 'm'}")
     assert not (tmp_path / "m").exists()
 
 
-def test_rules_are_all_that_predict_sets_of_a_problem(refused):
+def test_predict_sets_only_rules_of_a_problem(refused):
     said = refused("predict m.structsvm test --set problem.kappa=1")
     assert "predict has no such parameter, it has min_length, max_length" in said
 
@@ -179,7 +179,7 @@ def test_parameters_in_messages_are_options(text, typed):
     ("try clustering x -o y", ("unseen_states", "count"), "evaluate --set unseen_states=count"),
     ("compare clustering x", ("lam", 1), "--set lam=1"),
 )
-def test_what_another_command_has_is_called_after_it(line, named, typed):
+def test_a_parameter_of_another_command_is_spelled_with_that_command(line, named, typed):
     assert spelled(line, "use " + parameter(*named)) == f"use {typed}"
 
 
@@ -236,7 +236,7 @@ def test_commands_end_well_without_stdout(printed):
 
 
 @pytest.mark.parametrize("arguments", ["--help", "problems"])
-def test_a_full_disk_under_help(arguments):
+def test_help_on_a_full_disk_ends_with_an_error(arguments):
     status, _, said = ended(arguments, "> /dev/full")
     assert status == 1
     assert said == "error: No space left on device\n"
@@ -263,7 +263,7 @@ def hostile(tmp_path_factory):
 
 
 @cases("fit", "show", "diagnose", "predict", "predict --json", "evaluate")
-def test_nothing_commands_the_terminal(hostile, capsys, line):
+def test_names_with_control_characters_never_reach_the_terminal(hostile, capsys, line):
     command, *options = line.split()
     files = sorted(map(str, hostile.glob("*.csv")))
     typed = {
@@ -296,7 +296,7 @@ def terminal():
     lambda terminal: terminal.error(HOSTILE),
     ids=["text", "facts", "table", "note", "warning", "error"],
 )
-def test_control_characters_are_spelled_out(terminal, tell):
+def test_control_characters_in_output_are_spelled_out(terminal, tell):
     tell(terminal)
     written = terminal.out.file.getvalue() + terminal.err.file.getvalue()
     for command in ("\x1b[2J", "\x9b", "\x1b]", "\x07", "\x00", "\x7f"):

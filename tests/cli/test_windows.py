@@ -49,7 +49,7 @@ def test_short_segments_decide_whether_samples_are_averaged():
     assert window_for(recordings_of(7, *[1000] * 20)) == (1000 // WINDOWS_OF_A_SEGMENT, 1000)
 
 
-def test_statistics_are_those_of_each_window():
+def test_features_of_windows_are_statistics_of_their_samples():
     rng = np.random.default_rng(1)
     X = 1e6 + rng.normal(size=(53, 2))
     y = np.repeat([-1, "b", "a"], [11, 20, 22]).astype(object)
@@ -66,7 +66,7 @@ def test_statistics_are_those_of_each_window():
     assert found.edges.tolist() == [0, 10, 20, 30, 40, 53]
 
 
-def test_predictions_are_in_the_samples_rows_and_times_of_the_file(run, fine, tmp_path):
+def test_predictions_for_windows_are_in_samples_rows_and_times_of_the_file(run, fine, tmp_path):
     model = load(fine / "m.structsvm")
     assert model.columns_["window"] == W
     assert model.n_features_in_ == 4
@@ -90,7 +90,7 @@ def test_predictions_are_in_the_samples_rows_and_times_of_the_file(run, fine, tm
     assert np.diff([0, *json.loads(out)["recordings"][0]["breakpoints"]]).min() >= 10 * W + 1
 
 
-def test_scores_are_those_of_the_samples(run, fine):
+def test_windows_are_scored_by_the_samples_of_the_file(run, fine):
     files = f"{fine}/r4.csv {fine}/r5.csv"
     _, out, _ = run(f"evaluate {fine}/m.structsvm {files} --json")
     scores = json.loads(out)["recordings"]
@@ -133,7 +133,7 @@ def test_files_that_are_read_later_give_the_same_windows(fine):
         assert one.time.text(1) == again.time.text(1) == "2.5"
 
 
-def test_windows_of_dates_last():
+def test_windows_of_dates_keep_the_time_of_each_sample():
     dates = np.datetime64("2024-05-01T12:00") + np.arange(50) * np.timedelta64(20, "ms")
     whole = Recording("r", np.zeros((50, 1)), None, ("x",), time=TimeAxis("when", dates))
     (found,) = cleaned([whole], FileOptions(window=20, need_labels=False))
@@ -142,7 +142,7 @@ def test_windows_of_dates_last():
     assert found.time.sample_at("2024-05-01 12:00:00.5") == 1
 
 
-def test_what_counts_samples_is_not_given_windows(done, refused, fine, tmp_path):
+def test_regions_in_samples_are_refused_where_samples_are_averaged(done, refused, fine, tmp_path):
     (tmp_path / "regions.csv").write_text("recording,start,end,changes\nr5,0,100,0\n")
     told = refused(f"predict {fine}/m.structsvm {fine}/r5.csv --regions {tmp_path}/regions.csv")
     assert "files.window=1" in told
@@ -156,7 +156,7 @@ def test_what_counts_samples_is_not_given_windows(done, refused, fine, tmp_path)
         assert "averaged" not in err
 
 
-def test_a_lost_or_dead_sensor_is_done_without(run, refused, fine, tmp_path):
+def test_predict_does_without_a_lost_or_dead_sensor(run, refused, fine, tmp_path):
     table = pd.read_csv(fine / "r5.csv")
     table.drop(columns="b").to_csv(tmp_path / "lost.csv", index=False)
     table.assign(b=3.0).to_csv(tmp_path / "dead.csv", index=False)

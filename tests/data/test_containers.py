@@ -120,7 +120,7 @@ def assert_right(Xs, ys, right):
 
 
 @pytest.mark.parametrize(("Xs", "ys"), CONTAINERS.values(), ids=CONTAINERS)
-def test_every_container_gives_the_same_bits(Xs, ys, right):
+def test_every_container_of_recordings_gives_the_same_metric_to_the_bit(Xs, ys, right):
     assert_right(Xs, ys, right)
 
 
@@ -133,7 +133,7 @@ def test_weights_of_features_are_shown_in_notebooks_and_frames_of_either_library
     assert "<th>weight</th>" in html
 
 
-def test_one_series_is_one_feature():
+def test_a_pandas_series_is_a_recording_of_one_feature():
     one = fitted([pd.Series(X[:, 0], name="flow") for X in XS], YS)
     assert one.feature_names_in_.tolist() == ["flow"]
     known = fitted([X[:, :1] for X in XS], YS)
@@ -155,7 +155,7 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
-def test_files_give_them_too(files, kind, right):
+def test_files_give_the_same_metric_as_arrays_to_the_bit(files, kind, right):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         read = read_recordings(files / kind, time_column=None if kind == "npz" else "time")
@@ -175,7 +175,7 @@ class TestWhatIsTold:
         [frames(SHUFFLED), recordings(SHUFFLED), pairs(frames(SHUFFLED), YS)],
         ids=["frames", "recordings", "lazy"],
     )
-    def test_rows_that_are_moved(self, Xs):
+    def test_rows_that_are_sorted_by_time_are_warned_of(self, Xs):
         with pytest.warns(DataWarning, match="not in the order of time: they are sorted"):
             MetricLearner(metric="diagonal").fit(Xs, None if isinstance(Xs, OnDemand) else series())
 
@@ -184,13 +184,13 @@ class TestWhatIsTold:
         with pytest.warns(DataWarning, match=r"sampled irregularly, with steps of frame 0 \("):
             MetricLearner(metric="diagonal").fit(holes, [y.drop(y.index[60:70]) for y in series()])
 
-    def test_another_rate_than_was_learned_from(self, right):
+    def test_another_sampling_rate_than_in_training_is_warned_of(self, right):
         learner = MetricLearner(metric="diagonal").fit(frames(), YS)
         slow = [pd.DataFrame(X, pd.date_range("2024", periods=T, freq="D"), NAMES) for X in XS]
         with pytest.warns(DataWarning, match="different rates: .* what the model was learned from"):
             learner.predict(slow)
 
-    def test_columns_of_times_and_counts(self):
+    def test_columns_that_are_times_or_counters_are_warned_of(self):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             MetricLearner(metric="diagonal").fit([f.reset_index() for f in frames()], YS)
@@ -201,19 +201,19 @@ class TestWhatIsTold:
             )
 
     @pytest.mark.parametrize("lazy", [False, True])
-    def test_marks_of_changes(self, lazy):
+    def test_labels_that_mark_single_changes_are_warned_of(self, lazy):
         marks = [np.isin(np.arange(T), ends).astype(int) for ends in ENDS]
         with pytest.warns(DataWarning, match=r"single samples with 1.*np.cumsum\(y\)"):
             MetricLearner(metric="diagonal").fit(
                 *((pairs(XS, marks), None) if lazy else (XS, marks))
             )
 
-    def test_pieces_put_together_are_refused(self):
+    def test_joined_recordings_with_repeated_times_are_refused(self):
         frame = pd.concat([pd.DataFrame(X, columns=NAMES) for X in XS[:2]])
         with pytest.raises(DataError, match="falls after row 119, and has numbers twice"):
             MetricLearner().fit([frame], [np.concatenate(YS[:2])])
 
-    def test_transposed_arrays_are_refused(self, right):
+    def test_transposed_arrays_of_recordings_are_refused(self, right):
         turned = np.swapaxes(np.array(XS), 1, 2)
         with pytest.raises(DataError, match=r"\(2, 120\) and 120 labels: it is transposed"):
             MetricLearner().fit(turned, YS)
@@ -221,7 +221,7 @@ class TestWhatIsTold:
             right.predict([np.zeros((2, 50))])
 
     @pytest.mark.parametrize("ends", [[120], [60, 90], [9999]])
-    def test_changes_without_the_end_are_not_taken_for_it(self, ends):
+    def test_breakpoints_without_the_last_sample_are_refused(self, ends):
         """One column is as long as the list of one change."""
         with pytest.raises(DataError, match=r"integers in 1\.\.200 that end with 200"):
             MetricLearner().fit([np.zeros((200, 1))] * 2, [[50, 200], ends])
@@ -231,18 +231,18 @@ class TestMinusOne:
     X = np.repeat(XS[0], 1, axis=0)
     y = np.repeat([-1, 0, 1], 40)
 
-    def test_samples_without_a_label_are_counted(self):
+    def test_samples_without_a_label_are_counted_in_the_message(self):
         with pytest.warns(DataWarning, match=r"40 of 120 samples are without a label \(-1\)"):
             MetricLearner(metric="diagonal").fit([self.X], [self.y])
 
-    def test_may_be_a_class_by_its_name(self):
+    def test_minus_one_may_be_a_class_as_text(self):
         one = MetricLearner(metric="diagonal").fit([self.X] * 3, [self.y.astype(str)] * 3)
         other = fitted([self.X] * 3, [self.y + 1] * 3)
         assert np.array_equal(one.metric_.factor, other.metric_.factor)
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_transform_of_few_rows_names_the_way_out(n, right):
+def test_transform_of_few_rows_is_refused_with_advice(n, right):
     with pytest.raises(DataError, match=r"too few to standardise .* standardize='training'"):
         right.transform([XS[0][:n]])
     trained = MetricLearner(metric="diagonal", standardize="training").fit(XS, YS)

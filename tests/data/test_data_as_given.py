@@ -85,7 +85,7 @@ class Held:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_answers_in_the_form_of_the_question(learner, method):
+def test_predictions_have_the_container_of_the_input(learner, method):
     ask = getattr(learner, method)
     listed = ask(XS)
     assert isinstance(listed, list)
@@ -107,14 +107,14 @@ def test_recordings_and_names_bring_labels_and_features(learner):
     assert clone(PLAIN).fit(tables, YS).feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-def test_fitting_and_asking_at_once(learner):
+def test_fit_predict_and_fit_transform_keep_the_container(learner):
     for method in ("predict", "transform"):
         found = getattr(clone(learner), f"fit_{method}")(XS, YS)
         assert all(map(np.array_equal, found, getattr(learner, method)(XS)))
     assert clone(learner).fit_predict(dict(enumerate(RECORDINGS)))[3].shape == (40,)
 
 
-def test_what_can_be_gone_through_only_once(learner):
+def test_iterators_are_accepted_for_all_arguments(learner):
     """Labels are looked at twice, and so are samples by whoever compares what finds segments."""
     once = clone(PLAIN).fit(
         iter(XS), iter(YS), sample_weight=iter([1.0] * 6), groups=iter("abcdef")
@@ -138,7 +138,7 @@ test_what_cannot_be_learned_from = refused(
 )
 
 
-def test_features_of_other_names_and_of_one_name(learner):
+def test_features_of_other_or_repeated_names_are_refused(learner):
     with pytest.raises(DataError, match="other has other features than the model"):
         learner.predict(Recording("other", XS[0], YS[0], ("x", "y", "z")))
 
@@ -173,7 +173,7 @@ def test_two_features_of_one_name_are_refused_at_every_door(learner, holder):
 
 
 @pytest.mark.parametrize("kind", ["learner", "search"])
-def test_a_score_by_names(kind, request):
+def test_score_takes_mappings_by_name(kind, request):
     one = request.getfixturevalue(kind)
     assert one.score(BY_NAME, LABELS) == one.score(NEW, TRUE)
     weighted = one.score(NEW, TRUE, sample_weight=[3, 0, 1])
@@ -184,7 +184,7 @@ def test_a_score_by_names(kind, request):
         one.score(BY_NAME, {**LABELS, "stranger": TRUE[0]})
 
 
-def test_what_is_known_of_one_of_them(learner):
+def test_known_labels_may_be_given_for_one_recording_by_name(learner):
     known = np.repeat([-1, 0, 1], [38, 1, 1])
     found = learner.predict_segments(BY_NAME, known={5: known})
     assert found == named(BY_NAME, learner.predict_segments(NEW, known=[None, known, None]))
@@ -201,7 +201,7 @@ def folds(Xs, ys, groups):
 
 
 @pytest.mark.parametrize("unknown", [None, np.nan, pd.NA, ""], ids=["None", "NaN", "NA", "blank"])
-def test_recordings_of_nobody_are_not_of_one(unknown):
+def test_recordings_without_a_group_are_each_their_own_group(unknown):
     groups = [unknown, "bob", "cyd", unknown, "bob", "cyd"]
     if unknown is np.nan:
         groups = [unknown, 1.0, 2.0, unknown, 1.0, 2.0]

@@ -71,7 +71,7 @@ class TestMissingLabels:
         with pytest.raises(DataError, match="5 is missing"):
             problem.encode(y, Instance(XS[1]))
 
-    def test_graphs_refuse_them(self, y):
+    def test_graphs_refuse_missing_labels(self, y):
         graph = FeatureGraph(np.arange(T)[:, None])
         with pytest.raises(DataError, match=r"the label of node 5 is .* \(15 in all"):
             node_labels(y, graph)
@@ -79,13 +79,13 @@ class TestMissingLabels:
         with pytest.raises(DataError, match=said):
             MetricLearner(NormalizedCut()).fit([graph, graph], [np.arange(T) % 2, y])
 
-    def test_partial_labels_leave_them_open(self, y):
+    def test_partial_labels_take_missing_labels_for_unknown(self, y):
         expected = [0] * 5 + [-1] * 15 + [1] * 20
         np.testing.assert_array_equal(PartialLabels(labels=y).codes, expected)
 
 
 class TestMinusOne:
-    def test_is_unlabelled_whatever_holds_it(self):
+    def test_minus_one_is_unlabelled_in_any_container(self):
         numbers = [-1, 1, 2, -1]
         for y in (
             numbers,
@@ -98,7 +98,7 @@ class TestMinusOne:
             np.testing.assert_array_equal(as_partial(y, 4).codes, [-1, 0, 1, -1])
 
     @pytest.mark.parametrize("kind", [int, float, object])
-    def test_graphs_refuse_it(self, kind):
+    def test_graphs_refuse_minus_one_as_a_label(self, kind):
         y = np.array([0, 1, -1, 1], dtype=kind)
         with pytest.raises(DataError, match=r"the label of node 2 is -1(\.0)? \(1 in all"):
             node_labels(y, FeatureGraph(np.arange(4)[:, None]))
@@ -126,12 +126,12 @@ BAD_RECORDINGS = {
 
 @pytest.mark.parametrize(("X", "message"), BAD_RECORDINGS.values(), ids=BAD_RECORDINGS)
 class TestHiddenValues:
-    def test_recordings_of_other_numbers_are_refused(self, X, message):
+    def test_recordings_and_labels_of_different_numbers_are_refused(self, X, message):
         with pytest.raises(DataError, match=message):
             MetricLearner().fit([XS[0], X, *XS[2:]], YS)
 
 
-def test_masked_labels_and_weights_are_refused():
+def test_masked_arrays_of_labels_or_weights_are_refused():
     with pytest.raises(DataError, match="recording 0: the label of sample 3 is masked"):
         MetricLearner().fit(XS, [masked(YS[0], 3), *YS[1:]])
     with pytest.raises(DataError, match="sample_weight is masked in row 2"):
@@ -158,7 +158,7 @@ def test_graphs_refuse_hidden_values_too():
 # ---- what people type first
 
 
-def test_times_that_come_again_are_a_sign_of_several_recordings(tmp_path):
+def test_repeated_times_are_named_as_a_sign_of_several_recordings(tmp_path):
     path = tmp_path / "people.csv"
     t = np.tile(np.arange(10.0), 3)
     frame = pd.DataFrame({"t": t, "x": np.sin(t), "label": np.repeat([0, 1, 0], 10)})
@@ -170,13 +170,13 @@ def test_times_that_come_again_are_a_sign_of_several_recordings(tmp_path):
         read_recordings(path, time_column="t")
 
 
-def test_measurements_in_the_place_of_labels_are_named():
+def test_measurements_given_as_labels_are_named():
     measured = [np.sin(np.arange(40.0) * k) for k in (1, 2, 3, 4)]
     with pytest.warns(UserWarning, match=r"nearly every sample \(160 segments of 160 samples\)"):
         MetricLearner().fit(XS, measured)
 
 
-def test_what_is_infinite_is_not_called_missing():
+def test_infinite_values_are_not_called_missing():
     wrong = XS[0].copy()
     wrong[3, 1] = np.inf
     with pytest.raises(DataError, match="has inf in row 3, column 1: give a number there, or NaN"):
@@ -199,7 +199,7 @@ def test_an_image_of_wide_integers_is_not_black(kind):
         from_image(IMAGE.astype(kind))
 
 
-def test_a_photograph_is_turned_as_viewers_show_it(tmp_path):
+def test_a_photograph_is_rotated_by_its_exif_orientation(tmp_path):
     """A phone held upright stores pixels that lie, and says so; masks are drawn on what is seen."""
     image = Image.fromarray(np.uint8(IMAGE[:8]))
     exif = Image.Exif()
@@ -228,7 +228,7 @@ def test_an_image_of_16_bits_that_uses_few_of_them_is_not_black(tmp_path):
     np.testing.assert_array_equal(pixels_of(path), IMAGE[..., 0])
 
 
-def test_of_several_pages_one_is_said_to_be_read(tmp_path):
+def test_the_first_page_of_a_tiff_is_read_with_a_warning(tmp_path):
     pages = [Image.fromarray(np.uint8(IMAGE[..., channel])) for channel in range(3)]
     pages[0].save(tmp_path / "stack.tif", save_all=True, append_images=pages[1:])
     with pytest.warns(DataWarning, match="stack.tif: of its 3 pages the first is read"):

@@ -63,7 +63,7 @@ HOLDERS = {
 @pytest.mark.parametrize(("holder", "name"), HOLDERS.values(), ids=HOLDERS)
 @cases(marks([20, 35]), marks([19, 34]), marks([20, 35], -1.0, 7.0), marks([19, 20, 34, 35]))
 @pytest.mark.filterwarnings("ignore:15 of 180 samples are without a label")
-def test_a_column_of_changes_is_named(tmp_path, holder, name, column):
+def test_a_feature_that_marks_the_changes_is_named(tmp_path, holder, name, column):
     """As ``changepoint`` stands beside ``anomaly`` in a public set of sensors."""
     Xs, ys = holder(frames(changepoint=column), tmp_path)
     said = f"{name}: another value than elsewhere only where the labels change"
@@ -79,7 +79,7 @@ def test_a_column_of_changes_is_named(tmp_path, holder, name, column):
 
 
 @cases(marks([20, 50]), marks([5, 20, 35]), marks([20, 21, 22, 35]), np.sin(np.arange(60.0)))
-def test_what_is_elsewhere_as_well_is_a_measurement(column):
+def test_a_feature_that_is_one_elsewhere_as_well_is_a_measurement(column):
     LEARNER.fit(frames(beep=column), [Y] * 3)
 
 
@@ -109,7 +109,7 @@ class TestIndex:
             again = LEARNER.fit([frame[["a", "b"]]] * 2, [frame["label"]] * 2).solution_.w
         np.testing.assert_array_equal(w, again)
 
-    def test_a_file_of_several_is_not_one(self, tmp_path):
+    def test_a_file_of_several_recordings_is_not_read_as_one(self, tmp_path):
         path, frame = stored(tmp_path, shuffled=False, several=True)
         found = read_recordings(path)
         assert [(one.name, one.y.tolist()) for one in found] == [
@@ -126,7 +126,7 @@ class TestIndex:
         with pytest.raises(DataError, match="frame 0 holds 2 recordings by its index"):
             LEARNER.fit([frame[["a", "b"]]], [frame["label"]])
 
-    def test_three_levels_are_a_person_a_day_and_a_time(self, tmp_path):
+    def test_a_multi_index_of_three_levels_names_recordings_by_two(self, tmp_path):
         frame = frames(1)[0].assign(label=NAMES)
         keys = pd.MultiIndex.from_product([["ann", "ben"], [1, 2], range(15)])
         frame.set_index(keys).to_parquet(tmp_path / "days.parquet")
@@ -135,7 +135,7 @@ class TestIndex:
         names = [[one.name for one in recordings] for recordings in (found, here)]
         assert names == [["ann 1", "ann 2", "ben 1", "ben 2"]] * 2
 
-    def test_an_index_that_counts_says_nothing(self, tmp_path):
+    def test_an_index_that_counts_rows_does_not_reorder_labels(self, tmp_path):
         frames(1)[0].assign(label=NAMES).to_parquet(tmp_path / "walk.parquet")
         (found,) = read_recordings(tmp_path / "walk.parquet")
         assert found.time is None
@@ -150,7 +150,7 @@ SOFT = np.array(Image.fromarray(DISC).filter(ImageFilter.GaussianBlur(0.6)))
 
 
 @cases(SOFT, SOFT.tolist(), SOFT / 255.0, SOFT.astype(np.int64) + 7)
-def test_soft_edges_are_those_of_levels_in_arrays_too(tmp_path, y):
+def test_soft_edges_in_arrays_get_the_nearest_level(tmp_path, y):
     """A disc had 26 parts."""
     instances = [Instance(np.zeros((4, 1)))]
     with pytest.warns(DataWarning, match="labels of graph 0: 24 of its 26 values, .* soft edges"):
@@ -164,7 +164,7 @@ def test_soft_edges_are_those_of_levels_in_arrays_too(tmp_path, y):
         assert np.array_equal(again, found)
 
 
-def test_pixels_without_a_label_are_no_level():
+def test_pixels_without_a_label_are_no_level_of_a_mask():
     y = np.where(ROWS == 10, -1, SOFT.astype(int))
     with pytest.warns(DataWarning, match="soft edges"):
         (found,) = labels_of_each([y], [Instance(np.zeros((4, 1)))], GRAPHS)
@@ -172,12 +172,12 @@ def test_pixels_without_a_label_are_no_level():
 
 
 @cases(DISC, np.where(DISC, 3, ROWS // 40), np.arange(12.0).reshape(3, 4))
-def test_other_maps_are_left_as_they_are(y):
+def test_label_maps_without_soft_edges_are_left_as_they_are(y):
     (found,) = labels_of_each([y], [Instance(np.zeros((4, 1)))], GRAPHS)
     assert np.array_equal(found, y)
 
 
-def test_a_label_that_nobody_judged_is_told_of_arrays():
+def test_a_label_255_beside_small_ones_is_warned_of_in_arrays():
     y = np.where(ROWS < 10, 255, np.where(DISC, 2, COLUMNS // 100)).astype(np.uint8)
     with pytest.warns(DataWarning, match="255 is a label beside 0 to 2: .* give -1 there"):
         labels_of_each([y], [Instance(np.zeros((4, 1)))], GRAPHS)
@@ -205,7 +205,7 @@ def test_changes_without_the_length_are_not_transposed(y, P):
 
 
 @cases(Y, NAMES, np.arange(60) // 7)
-def test_what_is_transposed_is_told(y):
+def test_transposed_recordings_are_refused_by_their_shape(y):
     X = np.random.default_rng(0).normal(size=(60, 2))
     with pytest.raises(DataError, match=r"has shape \(2, 60\) and 60 labels: it is transposed"):
         LEARNER.fit([X.T] * 2, [y] * 2)

@@ -64,7 +64,9 @@ def of_arrays(features):
 
 @pytest.mark.parametrize("name", ["serial", "dask"])
 @pytest.mark.parametrize("features", FEATURES)
-def test_the_bits_are_those_of_arrays_in_memory(name, features, backend):
+def test_features_and_classifiers_on_demand_have_the_bits_of_arrays_in_memory(
+    name, features, backend
+):
     expected = of_arrays(features)
     learner = learner_of(FEATURES[features], backend=backend(name))
     learner.fit(OnDemand(XS), NAMES, groups=PEOPLE)
@@ -80,7 +82,7 @@ def with_baselines():
 
 @pytest.mark.filterwarnings("ignore:the model was learned from 6 of these")
 @pytest.mark.parametrize("name", ["serial", "dask"])
-def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend, with_baselines):
+def test_baselines_on_demand_are_those_in_memory(name, backend, with_baselines):
     expected = with_baselines
     learner = learner_of(None, backend=backend(name))
     learner.fit(OnDemand(XS), NAMES, groups=PEOPLE, baselines="quick")
@@ -95,7 +97,7 @@ def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend, with_basel
     assert scores == evaluate(expected, XS, NAMES).scores
 
 
-def test_partial_labels_are_learned_from():
+def test_partial_labels_of_recordings_on_demand_are_learned_from():
     some = [np.where(np.arange(y.size) % 97 < 60, y % 2, -1) for y in CHANGES]
     expected = learner_of(LOGISTIC).fit(XS, some)
     assert same_bits(learner_of(LOGISTIC).fit(OnDemand(XS), some), expected)
@@ -127,7 +129,7 @@ def test_folds_choice_and_verdict_are_those_in_memory(settings):
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_features_and_classifiers_are_chosen_from():
+def test_model_selection_on_demand_tries_features_and_classifiers():
     """They learn in each fold, and the best one is learned again from all and predicts."""
     scores = Method("scores", learner_of(StateScores("logistic")))
     names = (scores, "frame-logistic", "untrained")
@@ -149,7 +151,7 @@ class TestMoreThanFits:
     """Whole recordings are drawn, and whoever learns says of how many."""
 
     @cases((3, [1, 1, 1]), (6, [2, 2, 2]), (9, [4, 3, 2]), (24, [19, 3, 2]))
-    def test_they_are_drawn_evenly_from_the_groups(self, count, drawn):
+    def test_recordings_that_fit_in_memory_are_drawn_evenly_from_the_groups(self, count, drawn):
         groups = [*"a" * 19, *"bbb", *"cc"]
         data = read_later(CHANGES * 4, groups, XS * 4)
         part = even_part(data, count * SIZE)
@@ -158,7 +160,7 @@ class TestMoreThanFits:
         assert even_part(read_later(CHANGES * 4, None, XS * 4), count * SIZE).size == count
         assert even_part(data, 1).size == 2
 
-    def test_a_rare_state_is_among_them_twice(self):
+    def test_recordings_that_fit_in_memory_have_a_rare_state_twice(self):
         names = [y.copy() for y in NAMES * 4]
         for i in (7, 20):
             names[i][:30] = "turn"
@@ -166,7 +168,9 @@ class TestMoreThanFits:
         assert {7, 20} < set(part.tolist())
 
     @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
-    def test_others_are_seen_as_new_ones_are(self, features, monkeypatch):
+    def test_recordings_that_do_not_fit_in_memory_are_transformed_like_new_ones(
+        self, features, monkeypatch
+    ):
         monkeypatch.setattr(limits, "GATHERED", 4 * SIZE)
         data = read_later()
         part = even_part(data, 4 * SIZE)
@@ -214,7 +218,7 @@ def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeyp
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")  # of the part
-def test_memory_does_not_grow_with_the_recordings(monkeypatch):
+def test_memory_does_not_grow_with_the_number_of_recordings_on_demand(monkeypatch):
     """But for what is answered of each, which takes few bytes beside its values."""
     large = [np.repeat(X, 20, axis=0) for X in XS]
     monkeypatch.setattr(limits, "KEPT_BYTES", 1)

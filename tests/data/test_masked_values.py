@@ -86,7 +86,7 @@ def recordings(n=6, seed=0, missing=True):
 
 class TestExactness:
     @pytest.mark.parametrize("rule", [anything, at_least_two], ids=["any", "at least two"])
-    def test_the_best_segmentation_is_that_of_enumeration(self, rule):
+    def test_the_best_segmentation_with_gaps_is_that_of_enumeration(self, rule):
         rng = np.random.default_rng(0)
         for number in range(120):
             T = int(rng.integers(2, 10))
@@ -119,7 +119,7 @@ class TestExactness:
                 )
                 assert np.abs(gaps).max(initial=0.0) < 1e-9 * (1 + np.nansum(X**2))
 
-    def test_the_distortion_is_the_least_that_any_values_in_the_gaps_can_give(self):
+    def test_the_distortion_with_gaps_is_the_least_over_all_values_in_them(self):
         rng = np.random.default_rng(1)
         X = with_gaps(rng, 9, 2, 0.4)
         ends = [4, 9]
@@ -134,14 +134,14 @@ class TestExactness:
             other = np.where(np.isnan(X), filled + rng.standard_normal(X.shape), X)
             assert distortion(other, weights, ends) >= least
 
-    def test_without_gaps_the_answer_is_that_of_the_usual_oracle(self):
+    def test_without_gaps_the_masked_oracle_agrees_with_the_usual_one(self):
         Xs, ys = recordings(missing=False)
         masked = MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
         usual = MetricLearner(metric="diagonal").fit(Xs, ys)
         assert np.array_equal(masked.metric_.factor, usual.metric_.factor)
         assert masked.predict_breakpoints(Xs) == usual.predict_breakpoints(Xs)
 
-    def test_the_hinge_of_learning_is_that_of_enumeration(self):
+    def test_the_hinge_loss_with_gaps_is_that_of_enumeration(self):
         rng = np.random.default_rng(4)
         X = with_gaps(rng, 8, 2, 0.25)
         M = EquivalenceMatrix.from_breakpoints([3, 8])
@@ -159,7 +159,7 @@ class TestExactness:
 
 
 class TestLearning:
-    def test_it_learns_predicts_evaluates_and_is_saved(self, tmp_path):
+    def test_a_metric_with_gaps_learns_predicts_evaluates_and_is_saved(self, tmp_path):
         Xs, ys = recordings()
         learner = MetricLearner(MASK, metric="diagonal").fit(Xs[:4], ys[:4], baselines="quick")
         assert learner.solution_.gap < 0.01
@@ -176,7 +176,7 @@ class TestLearning:
         assert again.predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
 
     @pytest.mark.parametrize("standardize", ["recording", "training", None])
-    def test_each_standardisation_is_that_of_the_values_there_are(self, standardize):
+    def test_standardisation_ignores_missing_values(self, standardize):
         Xs, ys = recordings()
         learner = MetricLearner(MASK, metric="diagonal", standardize=standardize).fit(Xs, ys)
         scaled = prepare(learner, Xs)
@@ -199,7 +199,7 @@ class TestLearning:
 
 class TestWhatComesIn:
     @pytest.mark.parametrize(("gaps", "named"), [([0], False), ([1, 5], True), (range(6), False)])
-    def test_only_what_takes_them_is_compared(self, gaps, named):
+    def test_baselines_that_do_not_take_gaps_are_left_out(self, gaps, named):
         Xs, ys = recordings(missing=False)
         for i in gaps:
             Xs[i][:, 1] = np.nan
@@ -211,7 +211,7 @@ class TestWhatComesIn:
         assert not any(search.cv_results_["failure"])
 
     @pytest.mark.parametrize("gaps", [[0], [5], [1, 4]])
-    def test_what_mixes_features_is_a_candidate_that_fails(self, gaps):
+    def test_candidates_that_mix_features_fail_on_gaps(self, gaps):
         Xs, ys = recordings(missing=False)
         for i in gaps:
             Xs[i][:, 1] = np.nan
@@ -231,14 +231,16 @@ class TestWhatComesIn:
         assert len(search.predict(Xs)) == len(Xs)
 
     @pytest.mark.parametrize("metric", ["full", "olda", "pca"])
-    def test_new_ones_are_refused_by_number_where_features_are_mixed(self, metric):
+    def test_new_recordings_with_gaps_are_refused_by_number_if_the_metric_mixes_features(
+        self, metric
+    ):
         Xs, ys = recordings(missing=False)
         learner = MetricLearner(MASK, metric=metric).fit(Xs, ys)
         Xs[2][5, 1] = np.nan
         with pytest.raises(DataError, match=r"recording 2: values are missing.*metric='diagonal'"):
             learner.predict(Xs)
 
-    def test_data_frames_and_masked_arrays_have_gaps(self):
+    def test_nan_in_data_frames_and_masks_of_arrays_are_gaps(self):
         Xs, ys = recordings()
         learner = MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
         ends = learner.predict_breakpoints(Xs[:1])
@@ -249,7 +251,7 @@ class TestWhatComesIn:
         named = MetricLearner(MASK, metric="diagonal").fit(Xs, ys, feature_names=["0", "1"])
         assert named.predict_breakpoints([frame]) == ends
 
-    def test_what_cannot_be_is_refused_with_the_way_out(self):
+    def test_gaps_that_cannot_be_learned_from_are_refused_with_advice(self):
         Xs, ys = recordings()
         with pytest.raises(
             DataError, match=r"nan in row .*missing values .* blocks.*missing='mask'"
@@ -269,7 +271,7 @@ class TestWhatComesIn:
         assert "mask" not in str(refused.value)
 
     @pytest.mark.parametrize("oracle", [SequentialOracle(), ExhaustiveOracle()])
-    def test_oracles_that_know_no_gaps_refuse_them(self, oracle):
+    def test_oracles_that_do_not_take_gaps_refuse_them(self, oracle):
         objective = TraceObjective(np.array([[1.0], [np.nan]]), shift=-1.0, gaps=True)
         with pytest.raises(OracleError, match="does not take missing values"):
             oracle.ask(objective)

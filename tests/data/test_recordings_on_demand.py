@@ -73,7 +73,7 @@ def of_arrays(settings, labels):
     ("full", "dask"),
     ("moments", "dask"),
 )
-def test_the_bits_are_those_of_arrays_in_memory(backend, settings, name):
+def test_recordings_on_demand_have_the_bits_of_arrays_in_memory(backend, settings, name):
     expected = of_arrays(settings, "full")
     learner = MetricLearner(**SETTINGS[settings], backend=backend(name)).fit(OnDemand(XS), YS)
     assert same_bits(learner, expected)
@@ -105,7 +105,7 @@ def test_tables_on_demand_have_the_bits_of_tables_in_memory(known, problem):
     assert same_bits(MetricLearner(problem).fit(OnDemand(tables), ys), expected)
 
 
-def test_no_more_than_a_few_are_in_memory(monkeypatch):
+def test_few_recordings_on_demand_are_in_memory_at_once(monkeypatch):
     """Without room to keep any, each round reads each recording once more."""
     monkeypatch.setattr(limits, "KEPT_BYTES", 1)
     asked = []
@@ -195,7 +195,7 @@ NAMED = {"paths of parquet", "recordings", "hdf5"}
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-def test_wherever_they_are_the_bits_are_those_of_memory(name, tmp_path, in_memory):
+def test_recordings_in_any_store_have_the_bits_of_arrays_in_memory(name, tmp_path, in_memory):
     Xs, ys = HOLDERS[name](tmp_path)
     backend = "threads" if "hdf5" in name else "processes"
     learner = MetricLearner(metric="diagonal", n_jobs=2, backend=backend).fit(Xs, ys)
@@ -209,7 +209,7 @@ def test_wherever_they_are_the_bits_are_those_of_memory(name, tmp_path, in_memor
     assert found == in_memory.predict_breakpoints(XS)
 
 
-def test_files_of_all_kinds_that_are_read(tmp_path):
+def test_files_of_every_kind_are_read_on_demand(tmp_path):
     """Columns, labels and names are as read_recordings has them."""
     for i, (X, y) in enumerate(zip(XS, YS, strict=True)):
         frame = pd.DataFrame(X, columns=list("abcd")).assign(state=y, noise=0.5)
@@ -224,12 +224,12 @@ def test_files_of_all_kinds_that_are_read(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:the model was learned from 2 of these")
-def test_they_are_evaluated_with_their_labels(in_memory):
+def test_recordings_on_demand_are_evaluated_with_their_labels(in_memory):
     found = evaluate(in_memory, OnDemand(list(zip(XS[:2], YS[:2], strict=True))))
     assert found.scores == evaluate(in_memory, XS[:2], YS[:2]).scores
 
 
-def test_the_model_file_holds_no_data(tmp_path):
+def test_the_model_file_holds_no_data_of_recordings_on_demand(tmp_path):
     class Large(OnDemand):
         def __reduce__(self):
             raise TypeError("it is not to be stored")
@@ -241,7 +241,7 @@ def test_the_model_file_holds_no_data(tmp_path):
     assert again.predict_breakpoints(XS) == learner.predict_breakpoints(XS)
 
 
-def test_a_run_is_resumed(tmp_path):
+def test_a_run_is_resumed_wherever_its_recordings_are(tmp_path):
     """Wherever the recordings are by now, as long as they are the same."""
     paths = files(tmp_path, "npz")
     state = tmp_path / "state"
@@ -261,14 +261,14 @@ class TestRefusals:
     def nothing_is_kept(self, monkeypatch):
         monkeypatch.setattr(limits, "KEPT_BYTES", 1)
 
-    def test_a_function_that_makes_recordings(self):
+    def test_a_function_that_makes_recordings_is_refused(self):
         def recordings():
             yield from XS
 
         with pytest.raises(DataError, match=r"'recordings' makes them only .* __len__"):
             MetricLearner().fit(recordings, YS)
 
-    def test_other_names_of_features(self):
+    def test_recordings_on_demand_with_other_feature_names_are_refused(self):
         frames = [
             pd.DataFrame(X, columns=list("abcd" if i < 4 else "dcba")) for i, X in enumerate(XS)
         ]
@@ -285,7 +285,7 @@ class TestRefusals:
         (lambda X: "gone", "recording 1 has .*'gone'.* not a number"),
     )
 
-    def test_files_that_vanish_and_files_that_change(self, tmp_path, client):
+    def test_files_that_vanish_or_change_are_named(self, tmp_path, client):
         paths = files(tmp_path, "npz")
         read = read_training(MetricLearner(), paths, None)
         os.utime(paths[1], ns=(0, 0))
@@ -296,7 +296,7 @@ class TestRefusals:
             with pytest.raises(DataError, match=r"recording 1 \(.*01.npz\) cannot be read: FileNo"):
                 MetricLearner(backend=backend).fit(read)
 
-    def test_files_of_other_kinds(self, tmp_path):
+    def test_files_of_unknown_kinds_are_refused_on_demand(self, tmp_path):
         with pytest.raises(DataError, match=r"'a.csv' is not a kind .*RecordingFiles"):
             MetricLearner().fit(["a.csv"])
         np.savez(tmp_path / "b.npz", Z=XS[0])
@@ -307,14 +307,14 @@ class TestRefusals:
         (XS[1][:, :3], "recording 1 has 3 features, recording 0 has 4"),
         (np.full((5, 4), b"text"), r"recording 1 \('wrong'\) has .*: not a number"),
     )
-    def test_a_member_of_an_hdf5_file(self, tmp_path, spoiled, said):
+    def test_a_missing_member_of_an_hdf5_file_is_named(self, tmp_path, spoiled, said):
         with h5py.File(tmp_path / "a.h5", "w") as file:
             file["good"] = XS[0]
             file["wrong"] = spoiled
             with pytest.raises(DataError, match=said):
                 MetricLearner().fit(file, {"good": YS[0], "wrong": YS[1]})
 
-    def test_rows_of_tables_that_are_held_out(self):
+    def test_a_split_of_rows_is_refused_for_tables_on_demand(self):
         """Identical rows are held out together, in whatever table they are."""
         tables = [np.random.default_rng(k).normal(size=(40, 2)) for k in range(2)]
         search = MetricLearnerCV(Clustering(), split="rows")

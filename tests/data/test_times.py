@@ -45,7 +45,7 @@ def read(folder, texts):
     return read_recording(write(folder, texts), **READ)
 
 
-def test_an_axis_of_dates():
+def test_an_axis_of_dates_converts_between_samples_and_dates():
     axis = TimeAxis("when", DAYS.to_numpy())
     assert axis.text(1) == "2024-03-01T01:00"
     assert axis.text(200) == axis.text(199)
@@ -56,14 +56,14 @@ def test_an_axis_of_dates():
         axis.sample_at("soon")
 
 
-def test_words_are_no_times(tmp_path):
+def test_words_are_not_read_as_times(tmp_path):
     with pytest.warns(DataWarning, match="'step 0', row 0 .line 2., is neither a number nor"):
         recording = read(tmp_path, [f"step {t}" for t in range(200)])
     assert recording.time is None
     assert recording.features == ("row",)
 
 
-def test_irregular_sampling_is_stated(tmp_path):
+def test_irregular_sampling_is_warned_of(tmp_path):
     times = np.arange(200.0)
     times[100:] += 50
     write(tmp_path, times)
@@ -104,7 +104,7 @@ def test_arrays_keep_what_times_mean(tmp_path, times):
         assert str(getattr(again, name)) == str(getattr(axis, name))
 
 
-def test_seconds_have_decimals_where_they_are_not_whole(tmp_path):
+def test_times_are_written_with_decimals_if_seconds_are_not_whole(tmp_path):
     """As Python writes them; the rows are put in their order all the same."""
     moments = pd.date_range("2024-01-01 10:00", periods=20, freq="500ms")
     texts = [moment.isoformat() for moment in moments]
@@ -118,7 +118,7 @@ def test_seconds_have_decimals_where_they_are_not_whole(tmp_path):
 
 @pytest.mark.parametrize("style", ["%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"])
 @pytest.mark.parametrize(("start", "step"), [("2024-02-05", "12h"), ("2024-02-05", "1h")])
-def test_the_day_or_the_month_comes_first_as_in_all_of_the_column(tmp_path, style, start, step):
+def test_the_order_of_day_and_month_is_that_of_the_whole_column(tmp_path, style, start, step):
     """Of a week that both ways can mean, nobody samples a day in each of seven months."""
     moments = pd.date_range(start, periods=60, freq=step)
     found = read(tmp_path, moments.strftime(style).tolist())
@@ -193,7 +193,7 @@ def test_times_on_a_clock_are_those_of_its_seconds(tmp_path, text, marked):
     assert found.time.text(130) == text(130)
 
 
-def test_a_clock_passes_midnight(tmp_path):
+def test_a_clock_that_passes_midnight_keeps_its_order(tmp_path):
     """Its rows were put in the order of their hours, so that the second day came first."""
     moments = pd.date_range("2024-01-01 22:00", periods=40, freq="15min")
     found = read(tmp_path, moments.strftime("%H:%M").tolist())
@@ -211,7 +211,7 @@ def test_a_clock_passes_midnight(tmp_path):
     ("%d.%m.%Y %H:%M", None),
     ("%Y-%m-%d %H:%M", None),
 )
-def test_what_may_be_a_day_or_a_month_is_said(tmp_path, style, told):
+def test_dates_of_ambiguous_order_are_warned_of(tmp_path, style, told):
     moments = pd.date_range("2024-02-03", periods=20, freq="1min")
     frame = pd.DataFrame({"x": np.zeros(20), "when": moments.strftime(style)})
     frame.assign(label=0).to_csv(tmp_path / "one.csv", index=False)
@@ -225,7 +225,7 @@ BERLIN = pd.date_range("2024-05-01 08:00", periods=48, freq="10min", tz="Europe/
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_times_of_a_zone_are_on_its_clock(tmp_path, kind):
+def test_times_with_a_zone_are_on_the_clock_of_the_zone(tmp_path, kind):
     """Moments without a zone were taken for UTC, and times of Parquet files told in it."""
     frame = pd.DataFrame({"x": np.arange(48.0), "when": BERLIN})
     path = tmp_path / f"one.{kind}"
@@ -238,7 +238,7 @@ def test_times_of_a_zone_are_on_its_clock(tmp_path, kind):
         assert found.time.sample_at(str(moment)) == 10
 
 
-def test_a_moment_without_a_zone_where_it_matters():
+def test_a_moment_without_a_time_zone_is_refused_where_it_matters():
     naive = TimeAxis("when", BERLIN.tz_localize(None).to_numpy())
     with pytest.raises(DataError, match="has another time zone than the times of 'when'"):
         naive.sample_at(str(BERLIN[10]))
@@ -252,7 +252,7 @@ def test_a_moment_without_a_zone_where_it_matters():
 
 
 @pytest.mark.parametrize("times", [BERLIN, pd.Series(BERLIN), BERLIN.tz_localize(None)])
-def test_intervals_of_a_zone_come_back(times):
+def test_intervals_with_a_time_zone_are_read_as_written(times):
     labels = ["a"] * 20 + ["b"] * 28
     partial = labels_of(intervals_of(labels, times), times)
     assert np.array(partial.labels).tolist() == labels
@@ -265,7 +265,7 @@ def ends_in(ax):
     return [bar.get_x() + bar.get_width() for bar in ax.patches]
 
 
-def test_pictures_have_times(learner):
+def test_pictures_of_recordings_have_their_times(learner):
     plain = plot_segmentation(learner, XS[0], YS[0])
     timed = plot_segmentation(learner, XS[0], YS[0], times=10 + np.arange(200) / 50)
     np.testing.assert_allclose(ends_in(timed), 10 + np.array(ends_in(plain)) / 50)

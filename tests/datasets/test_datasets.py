@@ -17,7 +17,7 @@ def runs(y):
 
 
 class TestDigits:
-    def test_shapes_and_names(self):
+    def test_digit_recordings_have_stated_shapes_and_names(self):
         recordings = digits_recordings(4, random_state=0)
         assert len({r.name for r in recordings}) == 4
         for recording in recordings:
@@ -60,7 +60,7 @@ class TestDigits:
 
 
 class TestRelevantChanges:
-    def test_shapes_and_segments(self):
+    def test_recordings_with_relevant_changes_have_stated_shapes_and_segments(self):
         for recording in relevant_changes(5, n_features=12, n_relevant=3, random_state=0):
             assert recording.X.shape == (600, 12)
             starts, lengths = runs(recording.y)

@@ -135,7 +135,7 @@ class TestDownload:
                     assert_same(recording, read_recording(shared))
             assert len(asked) == 1 + 6
 
-    def test_a_second_time_nothing_is_asked_for(self, upstream, tmp_path, monkeypatch):
+    def test_a_downloaded_set_is_not_downloaded_again(self, upstream, tmp_path, monkeypatch):
         home = tmp_path / "home"
         with serving(upstream) as (url, _):
             monkeypatch.setenv(public.MIRROR_VARIABLE, url)
@@ -149,7 +149,7 @@ class TestDownload:
         with pytest.raises(DownloadError):
             sets.fetch_mocap6(data_home=home)
 
-    def test_what_cannot_be_downloaded_is_named(self, tmp_path):
+    def test_a_set_that_cannot_be_downloaded_is_named(self, tmp_path):
         with pytest.raises(DownloadError) as caught:
             sets.fetch_mocap6(data_home=tmp_path)
         message = str(caught.value)
@@ -160,7 +160,7 @@ class TestDownload:
         assert f"{MOCAP6.repository}/archive/{MOCAP6.commit}.zip" in message
         assert files_in(tmp_path) == []
 
-    def test_another_content_than_expected(self, upstream, tmp_path, monkeypatch):
+    def test_a_download_with_another_checksum_is_refused(self, upstream, tmp_path, monkeypatch):
         (upstream / MOCAP6.repository / MOCAP6.commit / "mocap6.mat").write_bytes(b"changed")
         with serving(upstream) as (url, _):
             monkeypatch.setenv(public.MIRROR_VARIABLE, url)
@@ -174,7 +174,7 @@ class TestDownload:
 class TestConversions:
     """From the form in which a set is published, written here, to the shared recording."""
 
-    def test_activities_are_converted_as_they_are_shared(self, tmp_path, shared_data):
+    def test_har_spsw_is_converted_to_its_shared_files(self, tmp_path, shared_data):
         source = shared_data / "har_spsw" / "s03_02.npz"
         with np.load(source) as arrays:
             raw = arrays["Xraw"]
@@ -193,7 +193,7 @@ class TestConversions:
         np.testing.assert_allclose(recording.X, shared.X, atol=1e-5)  # from single precision
         np.testing.assert_array_equal(recording.y, shared.y)
 
-    def test_the_water_loop_is_converted_as_it_is_shared(self, tmp_path, shared_data):
+    def test_skab_is_converted_to_its_shared_files(self, tmp_path, shared_data):
         shared = read_recording(shared_data / "skab" / "valve1_03.npz")
         names = ["datetime", *shared.features, "anomaly", "changepoint"]
         marks = np.diff(shared.y, prepend=0)
@@ -279,14 +279,14 @@ def test_a_change_lies_in_a_region_if_its_middle_does(tmp_path) -> None:
     ({"profiles": PROFILES.replace("0.3", "nan")}, "not finite"),
     ({"profiles": PROFILES.replace("profile.id", "who")}, "neither 'signal' nor 'profile.id'"),
 )
-def test_bad_tables_are_refused(tmp_path, change, message) -> None:
+def test_bad_tables_of_profiles_are_refused(tmp_path, change, message) -> None:
     with pytest.raises(DataError, match=message):
         read_profiles(*tables(tmp_path, **change))
     with pytest.raises(DataError, match="cannot be read"):
         read_profiles(tmp_path / "none.csv", tmp_path / "a.csv")
 
 
-def test_the_shared_sample(shared_data) -> None:
+def test_the_shared_profiles_of_neuroblastoma_are_read(shared_data) -> None:
     folder = shared_data / "neuroblastoma"
     found = read_profiles(folder / "intreg_signals.csv", folder / "intreg_annotations.csv")
     assert len(found) == 7

@@ -45,14 +45,14 @@ def one(found, kind):
     return finding
 
 
-def test_a_good_fit_has_no_findings_and_says_what_was_looked_for():
+def test_a_good_fit_has_no_findings_and_lists_the_checks():
     found = diagnose(GOOD, XS, YS, groups=range(12))
     assert len(found) == 0
     assert {"certificate", "scale", "leakage", "unrelated labels"} <= set(found.checked)
     assert "nothing was found" in str(found)
 
 
-def test_a_feature_that_dominates_by_its_unit():
+def test_a_feature_that_dominates_by_its_unit_is_found():
     Xs = changed(lambda X, y: X.__imul__([1, 1, 1, 500, 1, 1]))
     learner = MetricLearner(metric="diagonal", standardize=None).fit(Xs, YS)
     finding = one(diagnose(learner, Xs, YS), "scale")
@@ -62,7 +62,7 @@ def test_a_feature_that_dominates_by_its_unit():
     assert "scale" not in diagnose(GOOD, Xs, YS).kinds  # which scales them
 
 
-def test_features_that_are_constant_everywhere_or_often():
+def test_features_that_are_often_constant_are_found():
     Xs = changed(lambda X, y: X.__setitem__((slice(None), 4), 3.0))
     finding = one(diagnose(GOOD, Xs, YS), "constant")
     assert finding.values["constant_in"] == {"x4": 12}
@@ -72,13 +72,13 @@ def test_features_that_are_constant_everywhere_or_often():
     assert finding.values["constant_in"] == {"x4": 8}
 
 
-def test_a_feature_of_spikes():
+def test_a_feature_of_spikes_is_found():
     Xs = changed(lambda X, y: X.__setitem__((7, 2), 1e4))[:12]
     finding = one(diagnose(GOOD, Xs, YS), "spikes")
     assert list(finding.values["shares"]) == ["x2"]
 
 
-def test_a_number_that_stands_for_a_missing_value():
+def test_a_number_that_stands_for_missing_values_is_found():
     """A sensor that was off for a while writes -9999, too often for a spike."""
     Xs = [X.copy() for X in XS]
     Xs[3][40:55, 2] = -9999.0
@@ -89,7 +89,7 @@ def test_a_number_that_stands_for_a_missing_value():
     assert "missing" in finding.remedy
 
 
-def test_what_is_made_of_the_columns_gives_no_alarms():
+def test_computed_features_cause_no_findings():
     """Moments of a valve that is open or shut are copies, and take two values each."""
     valve = [(X[:, 2] > 0) + 1.0 for X in XS]
     Xs = changed(lambda X, y: None)
@@ -101,37 +101,37 @@ def test_what_is_made_of_the_columns_gives_no_alarms():
         assert not kinds & {"codes", "copied features", "constant", "labels among features"}
 
 
-def test_features_that_move_together():
+def test_features_that_move_together_are_found():
     Xs = changed(lambda X, y: X.__setitem__((slice(None), 5), -2 * X[:, 1] + 3))
     finding = one(diagnose(GOOD, Xs, YS), "copied features")
     assert finding.values["pairs"] == [["x1", "x5"]]
 
 
-def test_a_feature_that_holds_the_labels():
+def test_a_feature_that_holds_the_labels_is_found():
     Xs = changed(lambda X, y: X.__setitem__((slice(None), 3), np.asarray(y)))
     finding = one(diagnose(GOOD, Xs, YS), "labels among features")
     assert finding.values["features"] == ["x3"]
 
 
-def test_labels_that_belong_elsewhere():
+def test_shifted_labels_are_found():
     finding = one(diagnose(GOOD, XS, [np.roll(y, 97) for y in YS]), "unrelated labels")
     assert finding.values["chance"] > 0.05
 
 
-def test_labels_of_other_recordings():
+def test_labels_that_fit_other_recordings_as_well_are_found():
     """Changes come at about fixed times, and so does a transient: shifted labels do worse."""
     Xs, ys = protocol(0)
     learner = MetricLearner(metric="diagonal", lam=0.1).fit(Xs, ys)
     assert "labels of other recordings" in one(diagnose(learner, Xs, ys), "unrelated labels").found
 
 
-def test_copies_of_recordings_are_named_once():
+def test_copies_of_recordings_are_found_once():
     found = diagnose(GOOD, [*XS, XS[2]], [*YS, YS[2]], names=[f"walk{i}" for i in range(13)])
     assert one(found, "copies").values["copies"] == [["walk2", "walk12"]]
     assert "leakage" not in found.kinds  # a copy is told once
 
 
-def test_overlaps_and_what_was_learned_from():
+def test_overlaps_with_each_other_and_with_training_recordings_are_found():
     cut = [XS[0][:150], XS[0][50:], *XS[1:]]
     found = diagnose(GOOD, cut, [YS[0][:150], YS[0][50:], *YS[1:]])
     seen, overlap = [f for f in found if f.kind == "leakage"]
@@ -141,7 +141,7 @@ def test_overlaps_and_what_was_learned_from():
     assert 0.6 < pair["share"] < 0.7
 
 
-def test_leakage_between_groups():
+def test_overlaps_between_groups_are_found():
     cut = [XS[0][:150], XS[0][50:], *XS[2:]]
     groups = [0, 1, *range(2, 12)]
     ys = [YS[0][:150], YS[0][50:], *YS[2:]]
@@ -154,7 +154,7 @@ def test_leakage_between_groups():
     assert {"copies", "leakage"} <= set(copy.kinds)  # across groups it is both
 
 
-def test_too_few_recordings_and_too_many_weights():
+def test_too_few_recordings_for_the_weights_are_found():
     learner = MetricLearner().fit(XS[:2], YS[:2])
     few = [f for f in diagnose(learner) if f.kind == "few labels"]
     assert few[0].values == {"n_recordings": 2, "needed": 5}
@@ -162,7 +162,7 @@ def test_too_few_recordings_and_too_many_weights():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_an_open_certificate():
+def test_a_certificate_that_did_not_close_is_found():
     learner = MetricLearner(solver=CuttingPlane(Stopping(max_iter=2))).fit(XS, YS)
     finding = one(diagnose(learner), "certificate")
     assert finding.values["status"] == "MAX_ITER"
@@ -170,7 +170,7 @@ def test_an_open_certificate():
 
 
 @pytest.mark.parametrize(("end", "word"), [(0, "lowest"), (-1, "highest")])
-def test_a_price_at_the_end_of_those_tried(end, word, tmp_path):
+def test_a_price_at_the_edge_of_the_grid_is_found(end, word, tmp_path):
     save(GOOD, tmp_path / "m")
     learner = load(tmp_path / "m")
     losses = np.linspace(0, 5, learner.calibration_.penalties.size)
@@ -179,7 +179,7 @@ def test_a_price_at_the_end_of_those_tried(end, word, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_a_strength_at_the_edge_of_its_path():
+def test_a_regularizer_strength_at_the_edge_of_the_path_is_found():
     search = MetricLearnerCV(candidates=["diagonal", "untrained"], lams=[1e-3, 1e-4], cv=2)
     finding = one(diagnose(search.fit(XS[:6], YS[:6]), XS, YS), "path")
     assert finding.values["tried"] == [1e-4, 1e-3]
@@ -187,7 +187,7 @@ def test_a_strength_at_the_edge_of_its_path():
     assert not list(path(search))
 
 
-def test_a_table_of_clusters_and_partial_labels():
+def test_tables_and_partial_labels_are_diagnosed():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(3), 50)
     X = rng.normal(size=(150, 3)) + 3 * np.eye(3)[y]
@@ -208,7 +208,7 @@ def test_findings_are_plain_values_and_a_table():
     assert max(map(len, lines)) <= 100
 
 
-def test_what_cannot_be_diagnosed():
+def test_input_that_cannot_be_diagnosed_is_refused():
     with pytest.raises(SettingsError, match="ys of no instances"):
         diagnose(GOOD, ys=YS)
     with pytest.raises(SettingsError, match="give the original data"):
@@ -228,7 +228,7 @@ def test_the_report_has_the_findings_escaped():
 
 
 @pytest.mark.parametrize("container", [list, OnDemand])
-def test_what_decides_the_result_is_said_by_fit_evaluate_and_predict(container):
+def test_a_finding_that_decides_the_result_is_warned_of_by_fit_and_predict(container):
     spoilt = [X.copy() for X in XS]
     spoilt[0][20:40, 2] = -9999.0
     for say in (

@@ -56,7 +56,7 @@ def no_figures_left():
     plt.close("all")
 
 
-def test_all_solvers_bracket_one_optimum(comparison):
+def test_certified_intervals_of_all_solvers_overlap(comparison):
     """Certified intervals of the same minimum overlap, all of them."""
     solutions = comparison.solutions.values()
     assert tuple(comparison.solutions) == NAMES
@@ -81,7 +81,7 @@ def test_gaps_of_solvers_are_drawn_over_seconds_and_calls(comparison):
         plot_gap(comparison.solutions, against="cuts")
 
 
-def test_solvers_by_name_with_their_master():
+def test_solvers_are_named_with_their_master():
     stopping = Stopping(0.1)
     assert solver_named("one-slack/newton", stopping) == CuttingPlane(
         stopping, "one", NewtonMaster()
@@ -113,7 +113,7 @@ def test_a_solver_that_does_not_suit_is_left_out_or_refused(data):
     (CuttingPlane(Stopping(0.5)), ["CuttingPlane"]),
     ({"mine": CuttingPlane(Stopping(0.9)), "named": "one-slack"}, ["mine", "named"]),
 )
-def test_a_stopping_rule_is_for_all_solvers_however_they_are_given(data, solvers, names):
+def test_a_stopping_rule_applies_to_solvers_by_name_and_by_instance(data, solvers, names):
     found = compare_solvers(
         ChangePoint(), *data, solvers, metric="diagonal", stopping=Stopping(tol=0.03)
     )
@@ -121,7 +121,7 @@ def test_a_stopping_rule_is_for_all_solvers_however_they_are_given(data, solvers
     assert all(solution.gap <= 0.03 for solution in found.solutions.values())
 
 
-def test_without_a_stopping_rule_instances_keep_their_own(data):
+def test_instances_of_solvers_keep_their_own_stopping_rule(data):
     solvers = {"coarse": CuttingPlane(Stopping(tol=0.5, max_iter=3)), "fine": "cutting-plane"}
     found = compare_solvers(ChangePoint(), *data, solvers, metric="diagonal").solutions
     assert found["coarse"].n_iter <= 3
@@ -149,13 +149,13 @@ class Unruly(Solver):
     (3, "solvers is 3 "),
     ([Unruly()], "Unruly is no dataclass with a field stopping: leave stopping= out"),
 )
-def test_what_is_no_solver_is_refused(data, solvers, complaint):
+def test_objects_that_are_no_solvers_are_refused(data, solvers, complaint):
     with pytest.raises(SettingsError, match=complaint):
         compare_solvers(ChangePoint(), *data, solvers, stopping=Stopping(0.2))
 
 
 @pytest.mark.usefixtures("no_figures_left")
-def test_gaps_are_drawn_of_whatever_has_a_solution(comparison):
+def test_gaps_are_drawn_of_learners_and_solutions(comparison):
     """Of one learner or several, their solutions, or a comparison; of any problem."""
     svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(*blobs(np.random.default_rng(0)))
     for runs, n_lines in (
@@ -181,7 +181,7 @@ def test_gaps_are_drawn_of_whatever_has_a_solution(comparison):
     ],
     ids=lambda view: view.__code__.co_names[0],
 )
-def test_views_of_partitions_say_what_they_take(view):
+def test_views_of_partitions_refuse_a_structured_svm(view):
     X, y = blobs(np.random.default_rng(0))
     svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(X, y)
     with pytest.raises(SettingsError, match="StructuredSVM"):
@@ -194,7 +194,7 @@ def test_views_of_partitions_say_what_they_take(view):
     ([MetricLearner()], "there is no run in MetricLearner"),
     ({"a": 3.0}, "there is no run in 3.0 .*what compare_solvers returns"),
 )
-def test_what_has_no_gap_to_draw_is_refused(runs, complaint):
+def test_runs_without_a_gap_are_not_drawn(runs, complaint):
     with pytest.raises(SettingsError, match=complaint):
         plot_gaps(runs)
 
@@ -224,7 +224,7 @@ def test_the_seconds_of_oracles_and_masters_are_parts_of_all(comparison):
         assert row["oracle_seconds"] + row["master_seconds"] <= row["seconds"]
 
 
-def test_repeats_have_the_median_run_and_a_spread(data):
+def test_repeats_give_the_median_run_and_the_spread_of_seconds(data):
     settings = {"metric": "diagonal", "stopping": Stopping(0.1)}
     found = compare_solvers(ChangePoint(), *data, ["one-slack"], repeats=3, **settings)
     (row,) = found.summary()
@@ -238,7 +238,7 @@ def test_repeats_have_the_median_run_and_a_spread(data):
 
 
 @pytest.mark.usefixtures("no_figures_left")
-def test_an_excess_is_drawn_against_what_is_named(comparison):
+def test_an_excess_is_drawn_against_the_named_axes(comparison):
     three = plot_gaps(
         list(comparison.solutions.values()),
         against=["iteration", "seconds", "oracle_calls"],
@@ -302,7 +302,7 @@ def test_a_solver_of_another_distribution_is_compared(data, declared):
     assert list(named.solutions) == ["theirs"]
 
 
-def test_a_class_is_a_solver_by_its_module(data):
+def test_a_solver_may_be_a_class_by_its_module(data):
     name = "structsvm.solvers:BlockFrankWolfe"
     found = compare_solvers(ChangePoint(), *data, [name], metric="diagonal", stopping=Stopping(0.1))
     assert found.solutions[name].gap <= 0.1
@@ -315,7 +315,7 @@ def test_a_class_is_a_solver_by_its_module(data):
     ("structsvm.solvers:Stopping", [], "is no Solver"),
     ("nowhere.at.all:Solver", [], "cannot be loaded"),
 )
-def test_solvers_of_others_that_cannot_be_are_refused(data, declared, name, found, words):
+def test_broken_solvers_of_other_distributions_are_refused(data, declared, name, found, words):
     declared(*found)
     with pytest.raises(PluginError, match=words):
         compare_solvers(ChangePoint(), *data, [name])

@@ -44,7 +44,7 @@ IN_PART = {
 
 
 @pytest.mark.parametrize("kind", list(IN_PART))
-def test_what_is_labelled_in_part_is_scored_on_what_is_labelled(learner, kind):
+def test_recordings_labelled_in_part_are_scored_on_labelled_samples(learner, kind):
     """Several changes among samples without labels, between equal ones, are not wrong."""
     codes = np.array(IN_PART[kind][0])
     ends = IN_PART[kind][1]
@@ -70,14 +70,14 @@ def test_what_is_labelled_in_part_is_scored_on_what_is_labelled(learner, kind):
         evaluate(learner, Xs, ys, n_clusters="true")
 
 
-def test_what_cannot_be_scored_is_refused_by_its_number(learner):
+def test_recordings_that_cannot_be_scored_are_refused_by_number(learner):
     ys = [*TEST[1][:1], PartialLabels(regions=[(10, 90, 1)])]
     with pytest.raises(DataError, match="recording 1: is labelled in part only"):
         evaluate(learner, TEST[0][:2], ys)
 
 
 @pytest.mark.parametrize("n_changing", [0, 1])
-def test_where_nothing_changes_there_is_no_score(learner, n_changing):
+def test_recordings_without_changes_have_no_scores(learner, n_changing):
     """Not a loss of 0, and not an F1 of 1, by which all methods looked perfect."""
     ys = [np.zeros(200, dtype=int)] * 5
     ys[:n_changing] = TEST[1][:n_changing]
@@ -94,7 +94,7 @@ def test_where_nothing_changes_there_is_no_score(learner, n_changing):
 
 
 class TestScores:
-    def test_means_and_pairs_are_those_of_the_recordings(self, learner):
+    def test_mean_scores_and_contrasts_are_those_of_the_recordings(self, learner):
         result = evaluate(learner, *TEST)
         truths = encode(learner, *TEST)
         guesses = learner.predict_partitions(TEST[0])
@@ -108,7 +108,7 @@ class TestScores:
         assert result.verdict.untrained.se == pytest.approx(difference.std(ddof=1) / math.sqrt(5))
         assert [r.n_clusters for r in result.instances] == [t.n_clusters for t in truths]
 
-    def test_learning_pays_where_few_features_matter(self, learner):
+    def test_learning_pays_if_few_features_matter(self, learner):
         result = evaluate(learner, *TEST)
         assert result.learned["loss"] < 0.5 * result.untrained["loss"]
         assert result.learned["covering"] > result.untrained["covering"]
@@ -117,7 +117,7 @@ class TestScores:
         assert result.verdict.beats_baseline is False
         assert "that of RCA" in str(result.verdict)
 
-    def test_numbers_of_segments(self, learner):
+    def test_evaluate_takes_numbers_of_segments_or_those_of_the_labels(self, learner):
         truths = encode(learner, *TEST)
         counts = [truth.n_clusters for truth in truths]
         expected = learner.predict_partitions(TEST[0], counts)
@@ -133,7 +133,7 @@ class TestScores:
         single = evaluate(learner, TEST[0][:1], TEST[1][:1], n_clusters=1).verdict
         assert str(single.contrasts["pca"]) == "the same as that of PCA"
 
-    def test_errors_in_time_are_those_of_all_changes_in_the_users_unit(self, learner):
+    def test_time_errors_are_over_all_changes_in_the_users_unit(self, learner):
         Xs, ys = TEST
         T = [len(x) for x in Xs]
         plain = evaluate(learner, Xs, ys)
@@ -160,7 +160,9 @@ class TestScores:
         assert nothing.learned["time_error"] is None
 
     @cases((1, "days", 1.0), (31, "months", 30.436875), (365, "years", 365.2425))
-    def test_errors_of_rare_samples_are_in_days_months_or_years(self, learner, step, unit, days):
+    def test_time_errors_of_rare_samples_are_in_days_months_or_years(
+        self, learner, step, unit, days
+    ):
         Xs, ys = TEST
         first = np.datetime64("1900-01-01", "D")
         each = np.timedelta64(step, "D")
@@ -194,7 +196,7 @@ class TestTables:
         np.testing.assert_allclose(frame["weight"], np.sort(feature_weights(learner))[::-1])
         assert repr(learner) == repr(clone(learner))
 
-    def test_names_are_only_shown(self):
+    def test_names_in_tables_are_escaped_in_html(self):
         table = ShortTable("<b>", ("feature", "weight"), (("<script>", 1.0),))
         assert "<script>" not in table.as_html
         assert "<b>" not in table.as_html
@@ -227,12 +229,12 @@ class TestBaselines:
         ({"untrained": None}, "'untrained' is there already"),
         ({"it": SimpleNamespace(predict=lambda Xs: Xs[:1])}, "labels of other shapes"),
     )
-    def test_what_cannot_be_scored_is_refused(self, named, baselines, message):
+    def test_baselines_that_cannot_be_scored_are_refused(self, named, baselines, message):
         learner, _, Xs, ys = named
         with pytest.raises(SettingsError, match=message):
             evaluate(learner, Xs, ys, baselines=baselines)
 
-    def test_of_tables_each_is_told_the_number_of_clusters(self):
+    def test_baselines_of_tables_are_told_the_number_of_clusters(self):
         X, y = make_blobs(60, centers=3, random_state=0)
         learner = MetricLearner(Clustering()).fit([X], [y])
         asked = []
@@ -242,7 +244,7 @@ class TestBaselines:
         assert asked == [[3]]
         assert found.scores["it"]["loss"] == 0
 
-    def test_prepared_samples_are_refused(self, named):
+    def test_evaluate_refuses_prepared_instances(self, named):
         learner, _, Xs, ys = named
         with pytest.raises(SettingsError, match="not prepared instances"):
             evaluate(learner, prepare(learner, Xs), ys)
@@ -254,7 +256,7 @@ class TestBaselines:
 XS, YS = changes(4, n_features=3)
 
 
-def test_recordings_that_were_learned_from():
+def test_recordings_that_were_learned_from_are_told_in_the_verdict():
     learner = MetricLearner(metric="diagonal").fit(XS[:2], YS[:2])
     with pytest.warns(DataWarning, match="learned from 2 of these 4 recordings: the figures"):
         found = str(evaluate(learner, XS, YS).verdict)

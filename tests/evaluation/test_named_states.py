@@ -64,7 +64,7 @@ class TestPrediction:
         Chain(StateScores("logistic"), Lags((-2, 0, 2))),
         ids=["union", "two of them", "after lags", "before PCA", "before lags"],
     )
-    def test_states_are_known_wherever_the_scores_are(self, features):
+    def test_learners_with_state_scores_anywhere_in_their_features_name_states(self, features):
         Xs = recordings(NAMES, 8)
         learner = MetricLearner(metric="diagonal", features=features).fit(Xs[:6], [NAMES] * 6)
         assert learner.classes_.tolist() == ["rest", "turn", "walk"]
@@ -153,7 +153,7 @@ class TestEvaluation:
         assert result.scores["lags"]["macro F1"] is None
         assert result.counts["accuracy"] == 5
 
-    def test_names_mixed_with_breakpoints_name_the_recording(self, learner, held_out):
+    def test_a_recording_with_breakpoints_among_names_is_named(self, learner, held_out):
         ys = [NAMES, NAMES, [12, 27, 37, 45], NAMES, NAMES]
         message = "recording 2 has breakpoints and recording 0 has names .* each of the 45 samples"
         with pytest.raises(DataError, match=message):
@@ -166,7 +166,7 @@ class TestUnseenStates:
         y = np.repeat(["rest", "sit", "walk"], [15, 12, 15])
         return recordings(y, 5, seed=3), [y] * 5
 
-    def test_they_are_refused_by_name(self, learner, hidden):
+    def test_unseen_states_are_refused_by_name(self, learner, hidden):
         message = (
             r"name states that training did not: 'sit' \(recording 0\); known are "
             r"'rest', 'turn', 'walk'.*unseen_states='count'"
@@ -174,7 +174,7 @@ class TestUnseenStates:
         with pytest.raises(DataError, match=message):
             evaluate(learner, *hidden)
 
-    def test_they_may_count_as_named_wrongly(self, learner, hidden):
+    def test_unseen_states_may_count_as_named_wrongly(self, learner, hidden):
         Xs, ys = hidden
         result = evaluate(learner, Xs, ys, unseen_states="count")
         names = np.concatenate(learner.predict_states(Xs))
@@ -203,7 +203,7 @@ class TestForms:
             *("bytes", "integers and floats"),
         ],
     )
-    def test_names_come_in_any_form(self, held_out, rename):
+    def test_names_of_states_may_have_any_type(self, held_out, rename):
         Xs = recordings(NAMES, 4)
         ys = [rename(NAMES)] * 4
         learner = MetricLearner(metric="diagonal", features=scored()).fit(Xs, ys)

@@ -89,7 +89,7 @@ def test_whole_clusters_are_held_out_two_or_more_at_a_time():
 
 
 @pytest.mark.parametrize("split", ["rows", "clusters"])
-def test_a_single_table_is_enough(split):
+def test_model_selection_splits_a_single_table(split):
     X, y = table(4, {"rows": 52, "clusters": 80}[split], spread=3.0)
     found = search(split=split, cv=2).fit(X, NAMES[y])
     assert found.verdict_.is_supported or split == "clusters"
@@ -105,7 +105,7 @@ def test_a_single_table_is_enough(split):
     assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == question
 
 
-def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
+def test_held_out_clusters_are_judged_by_metrics_that_never_saw_them():
     X, y = table(5, 100, spread=2.0)
     found = search(split="clusters", candidates=("untrained", "full")).fit(X, y)
     split = split_clusters(read((X, y)), 5, 0)
@@ -140,7 +140,7 @@ def test_tables_with_too_little_in_common_are_refused():
         split_clusters(read((X[y < 2], NAMES[y[y < 2]]), *alone), 2, 0)
 
 
-def test_bad_input_is_refused_by_name():
+def test_impossible_splits_are_refused_by_name():
     X, y = table(3, 60)
     with pytest.raises(DataError, match="3 clusters: split='clusters' needs at least 4, two to"):
         search(split="clusters").fit(X, y)
@@ -206,7 +206,7 @@ def found(learner):
     return evaluate(learner, X, Y, split="auto")
 
 
-def test_the_table_learned_from_is_cross_validated(found):
+def test_a_training_table_is_evaluated_by_cross_validation(found):
     assert found.learned_again
     assert len(found.instances) == 10
     assert {r.n_clusters for r in found.instances} == {3}
@@ -216,7 +216,7 @@ def test_the_table_learned_from_is_cross_validated(found):
     assert "by a metric learned from the others" in found.verdict.remarks.question
 
 
-def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
+def test_a_held_out_group_of_rows_is_not_learned_from(learner, monkeypatch):
     learned = []
     groups = groups_of(X, Y)
     inner = MetricLearner.fit
@@ -234,7 +234,7 @@ def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
         assert not any(tuple(row) in seen for row in X[group].tolist())
 
 
-def test_a_table_not_learned_from_is_clustered_by_the_model():
+def test_a_new_table_is_clustered_by_the_model_in_groups():
     learner = MetricLearner(Clustering(), metric="diagonal").fit(X[::2], Y[::2])
     found = evaluate(learner, X[1::2], Y[1::2], split="auto")
     assert not found.learned_again
@@ -244,7 +244,7 @@ def test_a_table_not_learned_from_is_clustered_by_the_model():
     assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False
 
 
-def test_equal_rows_are_in_one_group():
+def test_equal_rows_are_held_out_together():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(40, 2))
     labels = rng.integers(0, 2, 40)
@@ -258,7 +258,7 @@ def test_equal_rows_are_in_one_group():
         }
 
 
-def test_what_cannot_be_split(learner):
+def test_tables_that_cannot_be_split_are_refused(learner):
     n = fewest_rows(Y)
     few = np.arange(0, 150, 15)[: n - 4]
     with pytest.raises(DataError, match="of which none can be held out: 12 different rows are the"):
@@ -308,7 +308,7 @@ def hardly_varying(where, rng):
 
 @pytest.mark.parametrize("where", ["labelled", "new"])
 @pytest.mark.parametrize("metric", ["untrained", "rca"])
-def test_a_column_that_hardly_varies_in_one_of_both_does_not_count_for_much(where, metric, rng):
+def test_a_column_that_hardly_varies_in_training_or_in_the_table_counts_little(where, metric, rng):
     (learn, test) = hardly_varying(where, rng)
     losses = {
         kind: -MetricLearner(Clustering(), metric=metric, standardize=kind).fit(*learn).score(*test)

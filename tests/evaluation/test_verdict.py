@@ -50,7 +50,7 @@ def judged(losses=None, units=None, best=None, accuracies=None, **evidence):
     ({"one-part": 1.1 + NOISE, FRAMES: FAR}, "blind-metric", None),
     ({"untrained": 3 * OURS}, "constant", None),
 )
-def test_the_answer_is_that_of_the_figures(losses, code, use):
+def test_each_pattern_of_figures_has_its_code_and_answer(losses, code, use):
     verdict = judged(losses)
     assert (verdict.code, verdict.use) == (code, use)
     assert verdict.answer.startswith(ANSWERS[code].split("{")[0])
@@ -89,7 +89,7 @@ def test_answers_name_what_does_better():
     ({FRAMES: 0.7}, FRAMES),
     ({}, LEARNED),
 )
-def test_where_names_are_the_question_the_best_is_what_names_best(accuracies, best):
+def test_the_advised_method_names_most_items_right_if_names_are_scored(accuracies, best):
     verdict = judged({FRAMES: 1.1 + NOISE, "rca": 1.2 + NOISE}, accuracies=accuracies)
     assert (verdict.use or LEARNED) == best
     assert ("names the most samples right, " in verdict.advice) == bool(accuracies)
@@ -102,13 +102,13 @@ def test_where_names_are_the_question_the_best_is_what_names_best(accuracies, be
     ({"states": 3 + NOISE, "fixed-times": 3 + NOISE}, {"states": 0.9}),
     ({"states": 0.5 + NOISE, "one-part": 0.5 + NOISE}, {"states": 0.9, LEARNED: 0.8}),
 )
-def test_no_method_is_advised_that_equals_what_is_blind(losses, accuracies):
+def test_a_method_that_equals_a_blind_one_is_not_advised(losses, accuracies):
     assert judged(losses, accuracies=accuracies).use is None
     for units in (np.zeros(6, dtype=int), np.arange(6) // 2):
         assert judged(losses, units, accuracies=accuracies, grouped=True).use is None
 
 
-def test_names_that_are_no_better_than_the_most_frequent_one_do_not_decide():
+def test_accuracies_below_the_most_frequent_name_do_not_decide():
     losses = {FRAMES: 1.1 + NOISE, "rca": 0.2 + NOISE, "most-frequent": 2.0 + NOISE}
     said = judged(losses, accuracies={FRAMES: 0.4, "rca": 0.3, "most-frequent": 0.4}).advice
     assert "Use RCA: of all methods it has the least loss" in said
@@ -117,7 +117,7 @@ def test_names_that_are_no_better_than_the_most_frequent_one_do_not_decide():
     assert "it names the most samples right, 50%" in said
 
 
-def test_too_few_to_tell_still_say_what_is_best_so_far():
+def test_too_few_recordings_still_get_advice():
     """A rival that ignores the recordings is told, though nothing is decided."""
     few = {
         name: np.array(values) for name, values in {"untrained": [3.0, 5], FRAMES: [2.0, 4]}.items()
@@ -131,7 +131,7 @@ def test_too_few_to_tell_still_say_what_is_best_so_far():
     )
 
 
-def test_what_has_nothing_to_find_has_no_figures():
+def test_recordings_without_changes_have_no_figures():
     nothing = dict.fromkeys((LEARNED, "untrained", "one-part"), np.full(7, np.nan))
     verdict = Verdict.of(nothing)
     assert verdict.code == "nothing-to-find"
@@ -143,7 +143,7 @@ def test_what_has_nothing_to_find_has_no_figures():
 
 
 @pytest.mark.parametrize("code", ["blind", "pays"])
-def test_advice_may_come_from_further_figures(code):
+def test_a_verdict_may_take_its_advice_from_another_ranking(code):
     """No evidence in what was held out, where the cross-validation has some, is not that of all."""
     held_out = judged({"one-part": (0.9 if code == "blind" else 3) + NOISE})
     assert held_out.code == code
@@ -166,7 +166,7 @@ def test_advice_may_come_from_further_figures(code):
     ({FRAMES: 0.9}, {FRAMES: 0.9}, "For names use {0}: it names the most samples right in cross"),
     ({FRAMES: 0.9, "one-part": 0.9}, {}, "of all methods that look at the recordings it has"),
 )
-def test_what_was_chosen_is_advised_and_others_are_told(losses, accuracies, said):
+def test_the_chosen_method_is_advised_and_better_ones_are_mentioned(losses, accuracies, said):
     """Others may be better by chance, and what equals something blind is not told."""
     columns = {name: np.full(6, loss) for name, loss in losses.items()} | {LEARNED: OURS}
     ranking = Ranking.of(columns, np.ones(6), accuracies, True, None)
@@ -178,7 +178,7 @@ def test_what_was_chosen_is_advised_and_others_are_told(losses, accuracies, said
 
 
 @pytest.mark.parametrize("level", [0.0, 0.5])
-def test_what_is_right_everywhere_is_not_taken_for_blind(level):
+def test_a_method_without_any_loss_is_not_taken_for_a_blind_one(level):
     """Where all recordings have the same changes, their times are right, as is a good method."""
     losses = {LEARNED: np.full(6, level), "fixed-times": np.full(6, level), FRAMES: 1 + NOISE}
     ranking = Ranking.of(losses, np.ones(6), {}, True, None)
@@ -188,12 +188,12 @@ def test_what_is_right_everywhere_is_not_taken_for_blind(level):
 
 
 @pytest.mark.parametrize("blind", sorted(BLIND))
-def test_what_is_blind_to_the_samples_is_to_be_beaten(blind):
+def test_learning_pays_only_if_it_beats_blind_methods(blind):
     assert judged({blind: 1 + NOISE}).code == "blind"
     assert judged({blind: FAR}).pays
 
 
-def test_a_small_gain_on_most_recordings_is_told_and_not_taken_for_none():
+def test_a_small_gain_on_most_recordings_is_mentioned():
     gains = np.r_[np.full(21, 0.05), np.full(5, -1.0)] + np.linspace(0, 0.01, 26)
     verdict = judged({"untrained": 1 + gains}, units=np.arange(26))
     assert (verdict.code, verdict.pays) == ("mostly", False)
@@ -202,7 +202,7 @@ def test_a_small_gain_on_most_recordings_is_told_and_not_taken_for_none():
 
 @pytest.mark.parametrize("best", [FRAMES, "frame-logistic", "full", "untrained"])
 @pytest.mark.parametrize("untrained", [BAD, 1 + NOISE])
-def test_words_and_json_name_one_classifier_to_use(best, untrained):
+def test_the_sentence_and_the_json_advise_the_same_classifier(best, untrained):
     """The choice may fall on another classifier than the one of least loss."""
     losses = {"untrained": untrained, FRAMES: 0.5 + NOISE / 9, "frame-logistic": 0.9 + NOISE}
     verdict = judged(losses, best=best)
@@ -287,7 +287,7 @@ def test_the_default_replaces_the_first_answer_only_if_its_mean_is_less():
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 5])
-def test_few_groups_keep_the_default_however_many_rivals_it_has(n_groups):
+def test_with_few_groups_many_candidates_do_not_displace_the_default(n_groups):
     """One of thirty that are all as good looks better, and is not; one that is far better is."""
     rng = np.random.default_rng(0)
     draws = 200
@@ -301,7 +301,7 @@ def test_few_groups_keep_the_default_however_many_rivals_it_has(n_groups):
 
 
 @pytest.mark.parametrize("draws", [1, 2, 3])
-def test_further_draws_make_a_choice_no_more_certain(draws):
+def test_repeated_draws_make_a_choice_no_more_certain(draws):
     """Two groups that are held out in three draws are two, not six."""
     rng = np.random.default_rng(0)
     once = rng.normal((0.9, 0.0), size=(8, 2))

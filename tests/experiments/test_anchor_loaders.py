@@ -44,7 +44,7 @@ def write(tmp_path):
 
 
 class TestHAS2023:
-    def test_series_and_their_split(self, rng, write):
+    def test_series_of_has2023_are_read_with_their_split(self, rng, write):
         path = write(
             series(rng, 0, 1, "private", [30, 50, 90], ["rest", "sit ups", "rest"]),
             series(rng, 1, 12, "public", [40], ["runner's lunge"]),
@@ -57,7 +57,7 @@ class TestHAS2023:
         (public,) = read_has2023(path, "public", verify=False)
         assert set(public.y) == {"runner's lunge"}
 
-    def test_another_file_is_refused_by_its_name_in_git(self, rng, write, monkeypatch):
+    def test_a_file_of_another_version_is_refused_by_its_git_hash(self, rng, write, monkeypatch):
         path = write(series(rng, 0, 1, "public", [5], ["a"]))
         with pytest.raises(DataError, match="is not the file of the challenge: git hash-object"):
             read_has2023(path)
@@ -92,7 +92,7 @@ def test_the_experiment_learns_on_public_series_and_judges_the_private_ones(rng,
     assert all(set(row) == set(found[0]) for row in table(found))
 
 
-def test_a_session_of_motion_capture(rng, tmp_path):
+def test_a_session_of_motion_capture_is_read(rng, tmp_path):
     values = rng.normal(size=(8, 4)).round(4)
     y = np.array([0, 0, 1, 1, 0, 2, 2, 2])
     frame = pd.DataFrame(values, columns=list("0123")).assign(state=y)

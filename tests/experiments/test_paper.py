@@ -35,7 +35,7 @@ def test_every_experiment_of_the_paper_is_run():
 
 
 class TestIntervalRegression:
-    def test_finds_a_rule_that_lies_in_every_interval(self, rng):
+    def test_interval_regression_finds_a_rule_within_every_interval(self, rng):
         features = rng.normal(size=(30, 2))
         logs = 1.0 + features @ [0.5, 2.0]
         intervals = np.column_stack([logs - 2.0, logs + 2.0])
@@ -58,19 +58,19 @@ class TestSinkhorn:
     def windows(self, rng):
         return rng.normal(size=(3, 5, 3)), rng.normal(size=(3, 5, 3)) + 1.0
 
-    def test_the_divergence_of_a_window_with_itself_is_zero(self, windows):
+    def test_the_sinkhorn_divergence_of_a_window_with_itself_is_zero(self, windows):
         X, Y = windows
         L = np.diag([1.0, 0.5, 2.0])
         assert sinkhorn.divergence(X, X, L, 0.5)[0] == pytest.approx(np.zeros(3), abs=1e-9)
         assert (sinkhorn.divergence(X, Y, L, 0.5)[0] > 0).all()
 
-    def test_plans_have_the_right_sums(self, windows, monkeypatch):
+    def test_transport_plans_have_the_right_sums(self, windows, monkeypatch):
         monkeypatch.setattr(sinkhorn, "ROUNDS", 300)
         _, plan = sinkhorn.transport(*windows, np.eye(3), 5.0)
         assert plan.sum(axis=1) == pytest.approx(np.full((3, 5), 0.2), abs=1e-6)
         assert plan.sum(axis=2) == pytest.approx(np.full((3, 5), 0.2), abs=1e-6)
 
-    def test_the_gradient_is_that_of_differences(self, windows, monkeypatch, rng):
+    def test_the_gradient_of_the_divergence_is_that_of_differences(self, windows, monkeypatch, rng):
         monkeypatch.setattr(sinkhorn, "ROUNDS", 300)
         L = np.eye(3) + 0.1 * rng.normal(size=(3, 3))
         weights = np.array([1.0, -2.0, 0.5])
@@ -87,12 +87,12 @@ class TestSinkhorn:
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
-def test_a_page_prints_what_its_files_have(page):
+def test_pages_print_the_numbers_of_their_files(page):
     assert list(faults(page)) == []
 
 
 @pytest.mark.parametrize("path", sorted(PAPER.glob("*.json")), ids=lambda path: path.stem)
-def test_a_file_says_where_it_comes_from(path):
+def test_published_files_name_command_commit_and_machine(path):
     assert list(faults_of_file(path)) == []
 
 
@@ -129,7 +129,7 @@ RECORDED = {
 
 
 @pytest.mark.parametrize(("guess", "wari", "sms"), RECORDED.values(), ids=RECORDED)
-def test_values_of_the_authors(guess, wari, sms):
+def test_scores_of_states_are_those_of_their_authors(guess, wari, sms):
     assert weighted_adjusted_rand_index(TRUTH, guess) == pytest.approx(wari, abs=2e-5)
     assert state_matching_score(TRUTH, guess) == pytest.approx(sms, abs=1e-6)
 
@@ -139,7 +139,7 @@ PAIRS = st.integers(2, 30).flatmap(lambda T: st.tuples(label_vectors(T), label_v
 
 @examples(80)
 @given(PAIRS)
-def test_what_is_wrong_costs_its_length_and_at_most_as_much_again(pair):
+def test_errors_of_state_matching_cost_their_length_to_twice_it(pair):
     truth, guess = map(EquivalenceMatrix.from_labels, pair)
     free = dict.fromkeys(("delay", "transition", "missing", "isolation"), 0.0)
     plain = state_matching_score(truth, guess, free)

@@ -24,7 +24,7 @@ def scores(**settings):
     return BoundaryScores("logistic", widths=(3, 5), **settings)
 
 
-def test_the_wave_turns_over_at_each_boundary_and_is_constant_between():
+def test_boundary_scores_change_sign_at_boundaries_and_are_constant_between():
     wave = scores().fit(recordings(6), [ENDS] * 6).transform(recordings(1, seed=1))[0]
     assert wave.shape == (90, 2)
     assert np.allclose((wave**2).sum(axis=1), 1.0)
@@ -40,14 +40,14 @@ def test_names_of_states_and_breakpoints_teach_the_same():
     assert all(np.array_equal(a, b) for a, b in zip(by_names, by_ends, strict=True))
 
 
-def test_labels_in_part_teach_what_they_say():
+def test_boundary_scores_learn_from_partial_labels():
     some = LABELS.astype(object)
     some[60:] = None
     fitted = scores().fit(recordings(4), [PartialLabels(labels=some)] * 4)
     assert 0.5 < float(np.ptp(fitted.transform(recordings(1, seed=2))[0][:, 0])) <= 2
 
 
-def test_no_classifier_scores_a_recording_of_a_group_that_it_has_seen():
+def test_boundary_scores_are_cross_fitted_by_group():
     """Labels that say nothing look as if they could be found only to who has seen them."""
     rng = np.random.default_rng(3)
     groups = np.repeat(np.arange(6), 2)
@@ -70,7 +70,7 @@ def test_no_classifier_scores_a_recording_of_a_group_that_it_has_seen():
     assert leaking > 2 * honest
 
 
-def test_a_metric_on_waves_is_no_worse_than_the_classifier_behind_them():
+def test_a_metric_on_boundary_scores_is_no_worse_than_their_classifier():
     Xs = recordings(8, noise=1.2)
     new = recordings(10, seed=5, noise=1.2)
     learner = MetricLearner(metric="diagonal", features=Union(Lags((-1, 0, 1)), scores()))
@@ -80,7 +80,7 @@ def test_a_metric_on_waves_is_no_worse_than_the_classifier_behind_them():
     assert found["learned"]["loss"] <= found["boundaries"]["loss"]
 
 
-def test_a_recording_of_one_sample_and_one_that_is_shorter_than_the_windows_have_waves():
+def test_very_short_recordings_have_boundary_scores():
     fitted = scores().fit(recordings(4), [ENDS] * 4)
     assert fitted.transform([np.zeros((1, 2))])[0].tolist() == [[1.0, 0.0]]
     assert fitted.transform([np.zeros((2, 2))])[0].shape == (2, 2)
@@ -102,14 +102,14 @@ test_what_cannot_be_learned_from_says_why = refused(
 )
 
 
-def test_settings_that_it_cannot_have_are_refused():
+def test_impossible_settings_of_boundary_scores_are_refused():
     with pytest.raises(SettingsError, match="standardize must be one of"):
         scores(standardize="rows").fit(recordings(2), [ENDS] * 2)
     with pytest.raises(SettingsError, match="widths"):
         BoundaryScores("logistic", widths=()).fit(recordings(2), [ENDS] * 2)
 
 
-def test_a_classifier_that_is_told_the_number_of_segments_takes_the_highest_peaks():
+def test_the_boundary_classifier_with_k_segments_takes_the_highest_peaks():
     rng = np.random.default_rng(0)
     T = 30
     levels = np.repeat([0.0, 5.0, 0.0], T // 3)[:, None]

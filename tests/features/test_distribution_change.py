@@ -25,7 +25,7 @@ def test_hermite_functions_are_orthonormal() -> None:
     np.testing.assert_array_equal(far, 0.0)
 
 
-def test_scale_is_robust() -> None:
+def test_the_scale_of_a_channel_is_robust_to_outliers() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([3 + 2 * rng.standard_normal(4000), np.ones(4000), np.arange(4000) < 9])
     X[:400, 0] = 1e6
@@ -57,7 +57,7 @@ def recordings(kind: str, n: int, seed: int) -> tuple[list[np.ndarray], list[np.
 
 
 @pytest.mark.parametrize("kind", ["variance", "shape"])
-def test_finds_changes_that_leave_the_mean(kind: str) -> None:
+def test_hermite_moments_show_changes_that_leave_the_mean(kind: str) -> None:
     """Segmentation by the mean, penalty tuned on the same labels, finds none of them."""
     (Xs, ys) = recordings(kind, 8, 0)
     (others, truths) = recordings(kind, 6, 1)
@@ -77,7 +77,7 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
     assert all(problem.partition(x, by_mean).n_clusters == 1 for x in unseen)
 
 
-def test_each_recording_has_its_own_scale() -> None:
+def test_hermite_moments_scale_each_recording_by_itself() -> None:
     Xs, _ = recordings("variance", 3, 3)
     Xs = [10.0**i * np.column_stack([X, 7 + 2 * X]) for i, X in enumerate(Xs)]
     for X, features in zip(Xs, HermiteMoments(3).fit_transform(Xs), strict=True):
@@ -91,7 +91,7 @@ def test_each_recording_has_its_own_scale() -> None:
     (HermiteMoments(2.5), "from 1 to 50"),
     ("moments", "features must be a transformer of structsvm.features or None"),
 )
-def test_refuses_other_settings(given, message) -> None:
+def test_impossible_settings_of_hermite_moments_are_refused(given, message) -> None:
     Xs, ys = recordings("variance", 2, 3)
     with pytest.raises(SettingsError, match=message):
         MetricLearner(features=given).fit(Xs, ys)

@@ -109,7 +109,7 @@ def test_a_transformer_says_what_is_wrong_with_recordings(transformer, recording
             fitted.transform([recordings[0], broken])
 
 
-def test_what_is_missing_stays_missing_in_lags_and_columns():
+def test_missing_values_stay_missing_in_lags_and_columns():
     X = np.array([[1.0, np.nan], [2.0, 3.0]])
     (found,) = Lags((-1, 0)).fit_transform([X])
     assert found == pytest.approx(
@@ -119,7 +119,7 @@ def test_what_is_missing_stays_missing_in_lags_and_columns():
     assert found == pytest.approx(X[:, 1:], nan_ok=True)
 
 
-def test_lags_are_those_of_numpys_padding(rng):
+def test_lags_are_shifted_columns_padded_at_the_edges(rng):
     X = rng.normal(size=(9, 2))
     lags = (-3, 0, 1, 8)
     padded = np.pad(X, ((8, 8), (0, 0)), mode="edge")
@@ -158,7 +158,7 @@ def in_windows(X, statistic, w):
 
 @pytest.mark.parametrize("T", [1, 2, 3, 4, 5, 10, 11, 29])
 @pytest.mark.parametrize("w", [2, 3, 4, 5, 12])
-def test_moving_statistics_are_those_of_each_window(T, w, rng):
+def test_moving_statistics_are_statistics_of_each_window(T, w, rng):
     X = 5 + rng.normal(size=(T, 2))
     (found,) = MovingStatistics((w,), STATISTICS).fit_transform([X])
     expected = np.hstack([in_windows(X, statistic, w) for statistic in STATISTICS])
@@ -201,7 +201,7 @@ def test_a_constant_column_has_no_spread_no_slope_and_no_change(value):
     (Rows(LinearDiscriminantAnalysis()), "needs labels.*use StateScores"),
     ids=lambda x: repr(x)[:40],
 )
-def test_settings_are_checked_when_fitted(recordings, transformer, message):
+def test_settings_of_transformers_are_checked_by_fit(recordings, transformer, message):
     with pytest.raises(SettingsError, match=message):
         transformer.fit(recordings)
     with pytest.raises(SettingsError, match=message):
@@ -243,7 +243,7 @@ def test_features_that_cannot_be_used_are_refused_by_name(composition, recording
         composition(Careless(make), Columns()).fit_transform(recordings)
 
 
-def test_stages_are_reached_by_name(recordings):
+def test_parameters_of_stages_are_set_by_name(recordings):
     union = Union(Lags((0,)), ("wide", MovingStatistics((9,))), Lags((1,)))
     assert list(union.get_params(deep=False)) == ["lags1", "wide", "lags2"]
     assert union.get_params()["wide__windows"] == (9,)
@@ -278,7 +278,7 @@ def test_features_of_one_name_are_told_apart_by_their_stage(recordings):
     assert names == ["columns a", "columns b", "lags a", "lags b", "a lag +1", "b lag +1"]
 
 
-def test_the_labels_reach_the_stages_that_need_them(rng):
+def test_unions_and_chains_pass_labels_to_their_stages(rng):
     y = np.repeat(["a", "b"], 10)
     Xs = [(y == "b")[:, None] + rng.normal(size=(20, 1)) for _ in range(4)]
     scores = StateScores("logistic", lags=(0,))
@@ -310,14 +310,14 @@ def test_components_are_those_of_scikit_learn_up_to_their_sign(mixed_recordings)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.8, 0.98])
-def test_as_many_are_kept_as_have_the_share(mixed_recordings, share):
+def test_as_many_components_are_kept_as_explain_the_share(mixed_recordings, share):
     found = Components(n_components=share).fit(mixed_recordings)
     fewer = Components(n_components=len(found.components_) - 1 or 1).fit(mixed_recordings)
     assert found.share_ >= share
     assert fewer.share_ < share or len(found.components_) == 1
 
 
-def test_all_of_them_keep_every_distance(mixed_recordings):
+def test_all_components_together_keep_distances(mixed_recordings):
     X = mixed_recordings[0]
     (Z,) = Components(n_components=9, standardize=None).fit(mixed_recordings).transform([X])
     assert Z.shape == X.shape
@@ -327,12 +327,12 @@ def test_all_of_them_keep_every_distance(mixed_recordings):
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, "all", float("nan"), None])
-def test_numbers_that_cannot_be_are_refused(mixed_recordings, n):
+def test_impossible_numbers_of_components_are_refused(mixed_recordings, n):
     with pytest.raises(SettingsError, match="n_components must be a number of them, or a share"):
         Components(n_components=n).fit(mixed_recordings)
 
 
-def test_what_cannot_be_standardised_or_does_not_vary_is_refused(mixed_recordings):
+def test_components_of_constant_features_are_refused(mixed_recordings):
     with pytest.raises(SettingsError, match="standardize must be one of"):
         Components(standardize="all").fit(mixed_recordings)
     with pytest.raises(DataError, match="no feature varies"):
@@ -340,7 +340,7 @@ def test_what_cannot_be_standardised_or_does_not_vary_is_refused(mixed_recording
 
 
 @pytest.mark.parametrize("features", [Components(2), Chain(Lags((0, 1)), ("few", Components(2)))])
-def test_a_learner_leaves_their_scales_as_they_are(features, rng):
+def test_a_learner_does_not_rescale_components(features, rng):
     y = np.repeat([0, 1, 2], 15)
     Xs = [3.0 * np.eye(4)[y] + rng.normal(size=(45, 4)) for _ in range(4)]
     auto = MetricLearner(features=features).fit(Xs, [y] * 4)
@@ -415,7 +415,7 @@ def walks(rng):
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda s: " ".join(repr(s).split())[:70])
-def test_a_transformer_comes_back_from_json_and_arrays(stage, walks):
+def test_a_transformer_is_restored_from_json_and_arrays(stage, walks):
     fitted = clone(stage).fit(walks, [NAMES] * 4)
     codec = model_codec()
     header = json.dumps(codec.pack(fitted), allow_nan=False)
@@ -448,7 +448,7 @@ def test_a_classifier_that_cannot_be_stored_is_named(walks):
         model_codec().pack(Rows(FunctionTransformer(lambda X: X)).fit(walks))
 
 
-def test_a_transformer_of_the_users_own_is_named():
+def test_a_users_transformer_that_cannot_be_stored_is_named():
     class Lags(RecordingTransformer):
         def transform(self, Xs):
             return list(Xs)
@@ -465,7 +465,7 @@ def test_a_transformer_of_the_users_own_is_named():
 @pytest.mark.parametrize(
     ("array", "value"), [("left", 10**6), ("right", -5), ("left", 0), ("feature", 9), ("roots", -1)]
 )
-def test_trees_that_lead_nowhere_are_refused_before_they_are_followed(kind, array, value, rng):
+def test_damaged_trees_are_refused_before_prediction(kind, array, value, rng):
     X = rng.normal(size=(60, 2))
     fitted = kind.fit(X, (X[:, 0] > 0).astype(int))
     trees = Trees.of(fitted)

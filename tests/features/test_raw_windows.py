@@ -16,7 +16,7 @@ XS, YS = changes(3, n_features=3)
 
 
 class TestWindows:
-    def test_a_learner_takes_them_with_their_names_and_answers_for_each(self, rng):
+    def test_a_learner_takes_windows_with_their_feature_names(self, rng):
         signals = [np.repeat([0.0, 5.0, 1.0], 100) + rng.normal(size=300) for _ in range(3)]
         cut = [windows(x, rate=10, window=1.0, names=["acc"]) for x in signals]
         ys = [w.labels(np.repeat([0, 1, 2], 100)) for w in cut]
@@ -25,7 +25,7 @@ class TestWindows:
         np.testing.assert_array_equal(learner.predict(cut[2]), learner.predict([cut[2].X])[0])
         assert repr(cut[0]) == "<59 windows of 1 s at 10 Hz, 2 features>"
 
-    def test_statistics_are_those_of_each_window(self, rng):
+    def test_statistics_of_raw_windows_are_those_of_their_samples(self, rng):
         X = rng.normal(size=(101, 2))
         names = ("mean", "spread", "min", "max", "rms")
         found = windows(X, rate=10, window=2.0, hop=0.7, statistics=names, names=["a", "b"])
@@ -37,7 +37,7 @@ class TestWindows:
         assert found.columns[:3] == ("a mean", "b mean", "a spread")
         np.testing.assert_allclose(found.times, found.starts / 10 + 1.0)
 
-    def test_bands_tell_frequencies_apart(self):
+    def test_powers_of_bands_distinguish_frequencies(self):
         t = np.arange(2000) / 100
         slow = np.sin(2 * np.pi * 2 * t)
         fast = np.sin(2 * np.pi * 20 * t)
@@ -51,7 +51,7 @@ class TestWindows:
         assert (high[:, 1] > 100 * high[:, 0]).all()
 
     @pytest.mark.parametrize(("window", "hop"), [(2.0, 1.0), (2.0, 0.3), (0.5, 2.0), (0.1, 0.1)])
-    def test_labels_go_there_and_back_up_to_half_a_window_and_a_hop(self, rng, window, hop):
+    def test_labels_survive_windows_up_to_half_a_window_and_a_hop(self, rng, window, hop):
         y = np.repeat([3, 1, 2, 1], [60, 55, 70, 65])
         found = windows(rng.normal(size=(250, 1)), 10, window, hop)
         labels = found.labels(y)
@@ -59,7 +59,7 @@ class TestWindows:
         slack = 10 * hop / 2 + 0.5 + 10 * max(0, hop - window) / 2
         assert np.abs(np.array(ends) - labels_to_breakpoints(y)).max() <= slack
 
-    def test_each_sample_has_the_nearest_window(self, rng):
+    def test_breakpoints_of_windows_give_each_sample_its_nearest_window(self, rng):
         found = windows(rng.normal(size=(57, 1)), 1, 8, 5)
         nearest = np.abs(np.arange(57)[:, None] - (found.starts + 3.5)).argmin(axis=1)
         ends = found.breakpoints(range(1, len(found) + 1))
@@ -74,7 +74,7 @@ class TestWindows:
         ({"statistics": []}, SettingsError, "statistics must be some of"),
         ({"statistics": [np.sum]}, DataError, "a row of finite numbers is needed"),
     )
-    def test_what_cannot_be(self, given, error, message):
+    def test_impossible_windows_are_refused(self, given, error, message):
         with pytest.raises(error, match=message):
             windows(np.arange(50.0), **{"rate": 10, "window": 1.0, **given})
 
@@ -127,7 +127,7 @@ class Summary(BaseEstimator):
 
 
 class TestTransformersOfOthers:
-    def test_series_of_rows_and_of_columns(self):
+    def test_series_transformers_of_either_axis_are_applied_to_each_recording(self):
         rows = Series(Differences()).fit_transform(XS)
         columns = Series(AcrossColumns(), axis=1).fit_transform(XS)
         for X, a, b in zip(XS, rows, columns, strict=True):
@@ -137,7 +137,7 @@ class TestTransformersOfOthers:
         assert names.tolist() == ["a differences", "b differences", "c differences"]
 
     @pytest.mark.parametrize(("width", "hop"), [(9, 1), (9, 4), (500, 1), (1, 1)])
-    def test_windows_about_each_sample(self, width, hop):
+    def test_transformers_of_collections_see_a_window_about_each_sample(self, width, hop):
         (F,) = OfWindows(Summary(), width, hop).fit_transform(XS[:1])
         X = XS[0]
         assert F.shape == (200, 6)
@@ -152,14 +152,14 @@ class TestTransformersOfOthers:
         Union(Lags((0,)), Series(Differences())),
         Union(Lags((0,)), Series(AcrossColumns(), axis=1)),
     )
-    def test_a_metric_is_learned_from_them(self, tmp_path, features):
+    def test_a_metric_is_learned_from_features_of_other_libraries(self, tmp_path, features):
         learner = MetricLearner(metric="diagonal", features=features).fit(XS, YS)
         assert clone(learner).fit(XS, YS).predict_breakpoints(XS) == learner.predict_breakpoints(XS)
         assert len(learner.metric_feature_names_) == len(learner.metric_.factor)
         with pytest.raises(ModelFileError, match="which a model file cannot hold"):
             save(learner, tmp_path / "m")
 
-    def test_what_cannot_be(self):
+    def test_transformers_that_fail_or_return_wrong_shapes_are_named(self):
         class Broken(Summary):
             def transform(self, X, y=None):
                 raise RuntimeError("no such kernel")

@@ -77,7 +77,7 @@ class Watch(RegionScores):
         return found
 
 
-def test_no_training_graph_is_scored_by_a_model_that_has_seen_it_or_its_group(rng):
+def test_region_scores_are_cross_fitted_by_group(rng):
     found, labels = graphs(rng, 3)
     Xs = [found[i] for i in (0, 1, 0, 2, 1, 2)]
     ys = [labels[i] for i in (0, 1, 0, 2, 1, 2)]
@@ -96,7 +96,7 @@ def test_no_training_graph_is_scored_by_a_model_that_has_seen_it_or_its_group(rn
     assert any(np.any(L) for L in alone), "without groups a graph of the same person leaks"
 
 
-def test_scores_are_centred_logarithms_of_probabilities_of_features_and_deviations(rng):
+def test_region_scores_are_centred_logarithms_of_probabilities(rng):
     Xs, ys = graphs(rng)
     arrays = [x.X for x in Xs]
     rows = np.vstack([np.hstack([X, X - X.mean(axis=0)]) for X in arrays])
@@ -148,7 +148,7 @@ def test_a_stored_forest_predicts_the_same_to_the_last_digits(kind, rng):
     assert again.fit(arrays, ys).models_[0].classifier.n_estimators == 7  # as it did
 
 
-def test_the_start_of_learning_trusts_scores_more_than_the_features_beside_them(rng):
+def test_learning_starts_with_most_weight_on_region_scores(rng):
     Xs, ys = graphs(rng)
     learner = MetricLearner(NormalizedCut(), features=Union(Columns(), RegionScores(**FEW)))
     start = np.diag(learner.fit(Xs, ys).baselines_["untrained"].metric_.matrix)
@@ -217,7 +217,7 @@ def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_na
     assert len(search.predict(Xs[:1])[0]) == 40
 
 
-def test_scores_are_not_weighed_by_learning_where_their_start_is_as_good(rng):
+def test_the_start_is_kept_where_learning_does_not_improve_region_scores(rng):
     Xs, ys = graphs(rng, 6, shift=0.0)
     Xs = [FeatureGraph(1.5 * x.X * np.where(np.arange(40) % 2, 1, -1)[:, None]) for x in Xs]
     scores = ("scores-untrained", "untrained", "scores-full")
@@ -244,9 +244,7 @@ def thin_lines(rng, n, size=40):
     return images, maps
 
 
-def test_a_forest_names_pixels_where_superpixels_cannot_follow_and_pixels_are_counted(
-    rng, tmp_path
-):
+def test_a_forest_names_pixels_that_superpixels_cannot_follow(rng, tmp_path):
     images, maps = thin_lines(rng, 5)
     problem = NormalizedCut(image=GraphOfImage(n_superpixels=30, compactness=100.0))
     rivals = ["region-forest", "pixel-forest"]
@@ -273,7 +271,7 @@ def test_a_forest_names_pixels_where_superpixels_cannot_follow_and_pixels_are_co
 
 @pytest.mark.filterwarnings("ignore:Superpixels cannot follow")
 @pytest.mark.parametrize("name", ["region-forest", "pixel-forest", "grid", "untrained"])
-def test_every_method_of_images_is_evaluated_saved_and_in_words(rng, tmp_path, name):
+def test_every_method_of_images_is_evaluated_saved_and_described(rng, tmp_path, name):
     images, maps = thin_lines(rng, 4)
     learner = learner_named(name, NormalizedCut(), random_state=0).fit(images[:3], maps[:3])
     found = evaluate(learner, images[3:], maps[3:])
@@ -302,7 +300,7 @@ def test_pixels_of_a_large_image_are_named_in_blocks(rng, monkeypatch):
     assert (named[:2, :2] == named[0, 0]).all()
 
 
-def test_pixels_are_learned_from_masks_in_part_and_from_labels_read_before(rng):
+def test_pixels_are_learned_from_partial_masks_and_from_node_labels(rng):
     images, maps = thin_lines(rng, 3)
     numbers = [np.where(y == "cell", 1, 0) for y in maps]
     for y in numbers:

@@ -16,7 +16,7 @@ from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Lags, StateScores
 
 
-def test_no_training_recording_is_scored_by_a_model_that_has_seen_it_or_its_group(rng):
+def test_state_scores_are_cross_fitted_by_group(rng):
     Xs = recordings(6, rng)
     groups = ["ann", "bob", "ann", "cyd", "bob", "cyd"]
     # Those of one person are the same but for a sample: to have seen one is to have seen all.
@@ -49,7 +49,7 @@ def test_scores_of_training_recordings_are_as_good_as_those_of_new_ones(rng):
     assert honest == pytest.approx(accuracy(scores.transform(new)), abs=0.08)
 
 
-def test_scores_are_centred_logarithms_of_probabilities_with_context(rng):
+def test_state_scores_are_centred_logarithms_of_probabilities(rng):
     Xs = recordings(4, rng)
     scores = StateScores(LogisticRegression(), lags=(-1, 0), smoothing=0.1, standardize=None)
     scores.fit(Xs, [NAMES] * 4, groups=["one"] * 4)  # nothing can be held out: one classifier
@@ -64,7 +64,7 @@ def test_scores_are_centred_logarithms_of_probabilities_with_context(rng):
     assert scores.get_feature_names_out().tolist() == ["score rest", "score turn", "score walk"]
 
 
-def test_other_recordings_are_scored_by_the_mean_of_the_folds_and_of_all(rng):
+def test_new_recordings_are_scored_by_the_mean_of_all_models(rng):
     Xs = recordings(4, rng)
     new = recordings(2, rng)
     ys = [NAMES] * 4
@@ -81,7 +81,7 @@ def test_other_recordings_are_scored_by_the_mean_of_the_folds_and_of_all(rng):
 
 
 @pytest.mark.parametrize("missing", [None, "", float("nan")])
-def test_samples_without_a_name_teach_nothing_but_are_scored(missing, rng):
+def test_samples_without_a_name_are_scored_and_not_learned_from(missing, rng):
     Xs = recordings(3, rng)
     named = NAMES.astype(object)
     some = named.copy()
@@ -95,7 +95,7 @@ def test_samples_without_a_name_teach_nothing_but_are_scored(missing, rng):
     assert (np.abs(np.delete(L, slice(5, 9), axis=0)).max(axis=1) > 1).all()
 
 
-def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
+def test_scores_have_a_column_for_states_that_a_fold_has_not_seen(rng):
     """Two groups out of three have the state, and both happen to be held out together."""
     y = np.repeat(["a", "b"], 10)
     rare = np.repeat(["a", "c"], 10)
@@ -187,7 +187,7 @@ test_labels_that_cannot_be_learned_from_say_why = refused(
 )
 
 
-def test_one_recording_cannot_be_cross_fitted_but_fitted(rng):
+def test_a_single_recording_can_be_fitted_but_not_cross_fitted(rng):
     Xs = recordings(1, rng)
     with pytest.raises(DataError, match="only one recording: label another recording"):
         StateScores("logistic").fit_transform(Xs, [NAMES])

@@ -57,7 +57,7 @@ def test_networkx_graphs_are_read_and_never_changed():
     assert graph.nodes[1]["x"] == [1.0, 1.0]
 
 
-def test_region_adjacency_graphs_of_scikit_image():
+def test_region_adjacency_graphs_of_scikit_image_are_read():
     from skimage import graph as region_graph
     from skimage.segmentation import slic
 
@@ -156,7 +156,7 @@ def test_pixel_edges_are_those_within_the_radius(radius):
     assert pixel_edges(H, W, radius).shape[1] == len(expected)
 
 
-def test_superpixels_and_pixels_of_an_image():
+def test_superpixels_and_pixels_become_nodes_of_a_graph():
     image = two_halves()
     superpixels = from_image(image, GraphOfImage(n_superpixels=20))
     assert superpixels.edges is None
@@ -192,7 +192,7 @@ test_image_settings_are_checked = refused(
 )
 
 
-def test_components_and_warnings():
+def test_cuts_that_do_not_depend_on_the_metric_are_warned_of():
     A = np.zeros((5, 5))
     A[0, 1] = A[1, 0] = A[2, 3] = A[3, 2] = 1
     graph = from_adjacency(A, np.arange(10.0).reshape(5, 2))
@@ -206,7 +206,7 @@ def test_components_and_warnings():
 
 @pytest.mark.parametrize("features", ["colour+position", "all"])
 @pytest.mark.parametrize("nodes", ["pixels", "superpixels"])
-def test_constant_images_are_told(nodes, features):
+def test_constant_images_are_warned_of(nodes, features):
     settings = GraphOfImage(nodes=nodes, n_superpixels=20, features=features)
     graph = from_image(np.full((16, 20, 3), 90, dtype=np.uint8), settings)
     with pytest.warns(DataWarning, match="image 3: all nodes look the same: the cut is one by"):
@@ -227,7 +227,7 @@ def test_labels_of_pixels_become_labels_of_nodes():
     assert jaccard_distance(truth, guess) == pytest.approx(1 - 2 / 4)  # the nines are the object
 
 
-def test_scores_of_random_label_maps(rng):
+def test_scores_of_label_maps_are_those_of_their_pixels(rng):
     for _ in range(20):
         T, n = 12, 200
         regions = np.append(np.arange(T), rng.integers(0, T, n - T))
@@ -277,7 +277,7 @@ def test_a_number_below_the_one_for_missing_is_a_label():
     ([0.0, np.nan, 1, 1], "the label of node 1 is nan"),
     (np.array([0, "a", "b", 1], dtype=object), "do not compare"),
 )
-def test_labels_that_do_not_fit(y, message):
+def test_labels_that_do_not_fit_the_graph_are_refused(y, message):
     with pytest.raises(DataError, match=message):
         node_labels(y, from_networkx(path()))
     with pytest.raises(DataError, match="by name need a networkx graph"):
@@ -315,7 +315,7 @@ def thin_lines(size=48):
     return np.where(cells, 0.8, 0.2), cells.astype(int)
 
 
-def test_of_a_noisy_image_there_are_about_as_many_superpixels_as_were_asked_for():
+def test_noisy_images_get_about_the_requested_number_of_superpixels():
     """Noise tore them apart until a few were left, which could not be cut."""
     rng = np.random.default_rng(0)
     means = np.where(np.arange(120)[:, None, None] < 60, 180, 90)
@@ -324,7 +324,7 @@ def test_of_a_noisy_image_there_are_about_as_many_superpixels_as_were_asked_for(
         assert 75 <= from_image(noisy).n_samples <= 300
 
 
-def test_superpixels_that_cannot_follow_the_masks_are_told():
+def test_superpixels_too_coarse_for_the_masks_are_reported():
     image, mask = thin_lines()
     coarse, fine = (
         node_labels(mask, from_image(image, settings))
@@ -341,13 +341,13 @@ def test_superpixels_that_cannot_follow_the_masks_are_told():
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5, 1), (4, 1, 3), (9, 7, 5)])
-def test_what_a_classifier_sees_of_pixels_is_finite_in_any_image(rng, shape):
+def test_features_of_pixels_are_finite_in_any_image(rng, shape):
     graph = named_pixels(rng.integers(0, 255, shape).astype(np.uint8))
     assert graph.regions.shape == shape[:2]
     assert np.isfinite(graph.X).all()
 
 
-def test_a_thin_line_shows_as_curvature_across_it():
+def test_thin_lines_have_a_large_curvature_feature():
     image = np.zeros((21, 21))
     image[:, 10] = 1.0
     least, most = named_pixels(image).X.reshape(21, 21, -1)[10, 10, -14:-12]

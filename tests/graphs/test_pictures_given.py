@@ -41,7 +41,7 @@ def learner(scenes):
     return MetricLearner(NormalizedCut(), lam=0.1).fit(images, masks)
 
 
-def test_images_of_pillow_and_paths_are_the_images(scenes, learner):
+def test_pillow_images_and_paths_are_read_like_arrays(scenes, learner):
     images, masks, files, mask_files = scenes
     opened = [Image.open(file) for file in files]
     forms = [
@@ -58,7 +58,7 @@ def test_images_of_pillow_and_paths_are_the_images(scenes, learner):
     assert opened[0].load() is not None  # what somebody else opened stays open
 
 
-def test_masks_in_files_judge(scenes, learner):
+def test_masks_in_files_give_the_scores_of_arrays(scenes, learner):
     images, masks, files, mask_files = scenes
     with pytest.warns(UserWarning, match="learned from"):
         from_arrays = evaluate(learner, images, masks).scores
@@ -66,7 +66,7 @@ def test_masks_in_files_judge(scenes, learner):
         assert evaluate(learner, files, mask_files).scores == from_arrays
 
 
-def test_one_image_with_one_mask(scenes, learner):
+def test_a_single_image_with_its_mask_is_a_list_of_one(scenes, learner):
     images, masks, files, mask_files = scenes
     alone = MetricLearner(NormalizedCut(), lam=0.1).fit(images[0], masks[0])
     for X, y in ((files[0], mask_files[0]), ([files[0]], [mask_files[0]])):

@@ -48,19 +48,19 @@ def diagonal():
 class TestRuptures:
     @pytest.mark.parametrize("X", [*NEW, NOTHING], ids=len)
     @pytest.mark.parametrize("K", [1, 2, 5, 10])
-    def test_detector_gives_our_answers_for_known_k(self, learner, X, K):
+    def test_the_ruptures_detector_agrees_with_the_learner_for_known_k(self, learner, X, K):
         detector = ruptures_detector(learner).fit(X)
         assert isinstance(detector, rpt.base.BaseEstimator)
         assert [detector.predict(n_bkps=K - 1)] == learner.predict_breakpoints([X], K)
 
     @pytest.mark.parametrize("X", [*NEW, NOTHING], ids=len)
-    def test_detector_gives_our_answers_for_the_learned_penalty(self, learner, X):
+    def test_the_ruptures_detector_agrees_with_the_learner_for_its_penalty(self, learner, X):
         detector = ruptures_detector(learner)
         (ours,) = learner.predict_breakpoints([X])
         assert detector.fit_predict(X) == detector.predict(pen=learner.metric_.price) == ours
         assert detector.predict(pen=1e9) == [len(X)]
 
-    def test_cost_is_a_cost_ml_with_our_answers(self, learner):
+    def test_the_ruptures_cost_gives_the_segments_of_the_learner(self, learner):
         cost = ruptures_cost(learner)
         assert isinstance(cost, rpt.costs.CostMl)
         X = NEW[0][:60]
@@ -70,7 +70,7 @@ class TestRuptures:
         pelt = rpt.Pelt(custom_cost=ruptures_cost(learner), min_size=1, jump=1).fit(X)
         assert [pelt.predict(pen=learner.metric_.price)] == learner.predict_breakpoints([X])
 
-    def test_cost_is_what_the_transformed_signal_costs(self, learner):
+    def test_the_ruptures_cost_is_that_of_the_transformed_signal(self, learner):
         X = NEW[0]
         cost = ruptures_cost(learner).fit(X)
         plain = rpt.costs.CostL2()
@@ -79,7 +79,7 @@ class TestRuptures:
         assert cost.error(3, 4) == pytest.approx(0.0, abs=1e-9)
         assert pickle.loads(pickle.dumps(cost)).error(10, 50) == cost.error(10, 50)
 
-    def test_univariate_vectors_and_single_samples(self):
+    def test_ruptures_takes_univariate_vectors_and_single_samples(self):
         Xs = [X[:, :1] for X in XS]
         learner = MetricLearner(standardize="training").fit(Xs, YS)
         detector = ruptures_detector(learner)
@@ -92,7 +92,7 @@ class TestRuptures:
         (ChangePoint(missing="mask"), True),
         ids=["shortest", "longest", "masked"],
     )
-    def test_rules_that_ruptures_does_not_know_are_not_left_out(self, problem, gap):
+    def test_rules_on_segments_are_refused_for_ruptures(self, problem, gap):
         learner = MetricLearner(problem, metric="diagonal")
         learner.fit(XS, [np.arange(len(X)) // 20 for X in XS])
         X = NEW[0].copy()
@@ -107,7 +107,7 @@ class TestRuptures:
             whole = ruptures_detector(learner).fit_predict(NEW[0])
             assert whole == learner.predict_breakpoints(NEW[0])
 
-    def test_levels_far_from_zero_keep_their_digits(self):
+    def test_the_ruptures_cost_is_accurate_far_from_zero(self):
         learner = MetricLearner(standardize=None).fit([X + 1e8 for X in XS], YS)
         X = NEW[0] + 1e8
         ends = learner.predict_breakpoints(X)
@@ -118,7 +118,7 @@ class TestRuptures:
             X[:80]
         )
 
-    def test_what_does_not_fit_is_refused(self, learner):
+    def test_signals_that_do_not_fit_the_detector_are_refused(self, learner):
         with pytest.raises(DataError, match="has 2 features, the model has 3"):
             ruptures_detector(learner).fit(NEW[0][:, :2])
         with pytest.raises(DataError, match="call fit first"):
@@ -164,7 +164,7 @@ class TestMetricLearn:
 
         return Given().fit()
 
-    def test_distances_are_the_same(self, learner, theirs):
+    def test_distances_agree_with_metric_learn(self, learner, theirs):
         pairs = np.random.default_rng(0).standard_normal((20, 2, 3))
         metric = distance_function(learner)
         expected = theirs.get_metric()
@@ -186,7 +186,7 @@ class TestMetricLearn:
 
 class TestBreakpoints:
     @pytest.mark.parametrize("breakpoints", [[7], [1, 7], [2, 3, 7], [1, 2, 3, 4, 5, 6, 7]])
-    def test_forms_of_one_segmentation(self, breakpoints):
+    def test_labels_and_breakpoints_convert_to_each_other(self, breakpoints):
         T = breakpoints[-1]
         changes = breakpoints[:-1]
         labels = interop.breakpoints_to_labels(breakpoints)
@@ -209,7 +209,7 @@ class TestFrames:
             with pytest.raises(DataError, match="the same columns in the same order"):
                 learner.predict(one[:, ::-1] if hasattr(one, "dims") else one[NAMES[::-1]])
 
-    def test_pandas_keep_their_index(self, learner):
+    def test_transformed_data_frames_keep_their_index(self, learner):
         times = pd.date_range("2024-01-01", periods=len(NEW[0]), freq="s")
         asked = pickle.loads(pickle.dumps(learner)).set_output(transform="pandas")
         Z = asked.transform(pd.DataFrame(NEW[0], columns=NAMES, index=times))
@@ -223,13 +223,13 @@ class TestFrames:
 
 
 class TestExport:
-    def test_csv_is_read_by_pandas(self, learner, tmp_path):
+    def test_the_exported_csv_is_read_by_pandas(self, learner, tmp_path):
         interop.export_metric(learner, tmp_path / "B.csv")
         B = pd.read_csv(tmp_path / "B.csv", index_col="feature")
         assert B.index.tolist() == B.columns.tolist() == NAMES
         np.testing.assert_array_equal(B.to_numpy(), learner.get_mahalanobis_matrix())
 
-    def test_npz_is_enough_to_transform(self, learner, tmp_path):
+    def test_the_exported_npz_suffices_to_transform(self, learner, tmp_path):
         interop.export_metric(learner, tmp_path / "m.npz")
         with np.load(tmp_path / "m.npz", allow_pickle=False) as file:
             assert file["features"].tolist() == NAMES
@@ -242,7 +242,7 @@ class TestExport:
                 X = (X - X.mean(axis=0)) / X.std(axis=0)
             np.testing.assert_allclose(X @ file["components"].T, learner.transform(NEW[0]))
 
-    def test_what_cannot_be_written_is_refused(self, learner, tmp_path):
+    def test_exports_to_other_endings_are_refused(self, learner, tmp_path):
         with pytest.raises(SettingsError, match=r"must end with one of \.csv, \.npz"):
             interop.export_metric(learner, tmp_path / "m.xlsx")
         assert not list(tmp_path.iterdir())
@@ -276,7 +276,7 @@ def cutter(pictures) -> MetricLearner:
     return MetricLearner(NormalizedCut()).fit(graphs, sides)
 
 
-def test_weights_are_the_learned_similarities(cutter, pictures):
+def test_weights_of_a_weighted_graph_are_learned_similarities(cutter, pictures):
     rag = pictures[2][2]
     before = nx.to_dict_of_dicts(rag)
     weighted = weighted_graph(cutter, rag)
@@ -316,7 +316,7 @@ def test_scikit_image_cuts_where_the_learner_does(cutter, pictures):
     assert theirs == 1.0 > without
 
 
-def test_features_are_weighted_as_the_metric_sees_them(pictures):
+def test_a_weighted_graph_uses_features_as_the_metric_sees_them(pictures):
     graphs = [p[2] for p in pictures]
     sides = [p[3] for p in pictures]
     cutter = MetricLearner(NormalizedCut(), standardize="training").fit(graphs[:2], sides[:2])

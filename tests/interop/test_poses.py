@@ -25,7 +25,7 @@ def walk(space, T=30):
 
 
 @pytest.mark.parametrize("space", [2, 3])
-def test_features_know_nothing_of_place_and_direction(space):
+def test_features_of_poses_do_not_depend_on_place_and_direction(space):
     rng = np.random.default_rng(1)
     position = walk(space)
     turn = np.linalg.qr(rng.normal(size=(space, space)))[0]
@@ -41,7 +41,7 @@ def test_features_know_nothing_of_place_and_direction(space):
     np.testing.assert_array_equal(pose_recordings(order)[0].X, found[0].X)
 
 
-def test_features_are_what_they_are_called():
+def test_speeds_distances_and_angles_of_poses_are_right():
     """A right angle that turns by a radian a second, and moves by three units."""
     t = np.arange(40) / 20
     ahead = np.stack([np.cos(t), np.sin(t)], axis=1)
@@ -61,7 +61,7 @@ def test_features_are_what_they_are_called():
         np.testing.assert_allclose(columns[name], value, rtol=1e-3, err_msg=name)
 
 
-def test_positions_that_are_missing_are_told_and_those_that_never_are_refused():
+def test_missing_positions_are_interpolated_and_unseen_keypoints_refused():
     position = np.repeat(np.arange(30.0), 16).reshape(30, 2, 4, 2)
     position[10:15, :, 1, 0] = np.nan
     with pytest.warns(DataWarning, match="session.1/ann: 5 of 120 positions are interpolated"):
@@ -72,7 +72,7 @@ def test_positions_that_are_missing_are_told_and_those_that_never_are_refused():
         pose_recordings(poses(position))
 
 
-def test_what_are_no_poses_is_refused():
+def test_datasets_that_are_no_poses_are_refused():
     with pytest.raises(DataError, match="no position with the dimension 'keypoints'"):
         pose_recordings(poses(walk(2)).isel(keypoints=0))
     with pytest.raises(DataError, match="no position with the dimension 'time'"):
@@ -102,7 +102,7 @@ def test_behaviour_is_a_coordinate_of_time_and_individuals():
 BOUTS = [Interval(0.0, 2.5, "rest"), Interval(2.5, 4.0, "walk"), Interval(4.0, 6.0, "rest")]
 
 
-def test_bouts_in_a_file_of_nwb(tmp_path):
+def test_bouts_are_written_into_a_file_of_nwb(tmp_path):
     from datetime import UTC, datetime
 
     pynwb = pytest.importorskip("pynwb")
@@ -120,7 +120,7 @@ def test_bouts_in_a_file_of_nwb(tmp_path):
         nwb_intervals([Interval("2024-05-01", "2024-05-02", "rest")])
 
 
-def test_bouts_in_a_project_of_boris(tmp_path):
+def test_bouts_are_written_into_a_project_of_boris(tmp_path):
     path = tmp_path / "found.boris"
     both = {"ann": BOUTS, "ben": BOUTS[1:]}
     write_intervals(path, both)

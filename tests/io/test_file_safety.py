@@ -60,7 +60,7 @@ class TestCheckpointsThatCannotBeWritten:
     """A real failure of the file system, to root as well."""
 
     @pytest.mark.parametrize("name", ["cutting-plane", "one-slack", "frank-wolfe", "subgradient"])
-    def test_a_folder_that_is_gone_and_comes_back(self, name, tmp_path, monkeypatch):
+    def test_writing_into_a_folder_that_vanishes_is_tried_again(self, name, tmp_path, monkeypatch):
         monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
         folder = tmp_path / "state"
         away = tmp_path / "away"
@@ -89,7 +89,7 @@ def temporary(tmp_path, monkeypatch):
 
 
 class TestCopiesOfRecordings:
-    def test_they_are_readable_by_the_owner_alone(self, temporary):
+    def test_copies_of_recordings_for_workers_are_readable_by_the_owner_alone(self, temporary):
         before = os.umask(0)
         try:
             with Processes(2).open(["some", "recordings"]):
@@ -146,7 +146,9 @@ def compiled():
 
 class TestArchivesThatExpand:
     @pytest.mark.parametrize("reader", READERS)
-    def test_they_are_refused_before_they_are_read(self, reader, big, compiled):
+    def test_archives_that_expand_too_much_are_refused_before_they_are_read(
+        self, reader, big, compiled
+    ):
         code = f"""
 import sys
 from structsvm.errors import StructSVMError
@@ -165,7 +167,7 @@ print(peak() - before)
         assert "give max_bytes" in told
         assert int(grown) < 100_000  # kilobytes
 
-    def test_the_limit_is_in_the_users_hand(self, tmp_path):
+    def test_max_bytes_raises_the_limit_of_archives(self, tmp_path):
         path = tmp_path / "zeros.npz"
         bomb(path, ["X"], 8 * 10**6)
         (recording,) = read_recordings(path, need_labels=False)  # 8 MB are no matter
@@ -175,7 +177,7 @@ print(peak() - before)
         with pytest.raises(ModelFileError, match="at most 1 MB are read"):
             load(path, max_bytes=10**6)
 
-    def test_headers_that_lie(self, tmp_path):
+    def test_archives_with_lying_headers_are_refused(self, tmp_path):
         """A member that says that it is larger than it is, and one with pickled objects."""
         path = tmp_path / "lie.npz"
         header = io.BytesIO()
@@ -212,7 +214,7 @@ print(peak() - before)
         assert "give max_pixels" in told
         assert int(grown) < 50_000  # kilobytes
 
-    def test_the_limit_is_in_the_users_hand(self, tmp_path):
+    def test_max_pixels_raises_the_limit_of_images(self, tmp_path):
         path = tmp_path / "img" / "small.png"
         (tmp_path / "img").mkdir()
         (tmp_path / "mask").mkdir()
@@ -226,7 +228,7 @@ print(peak() - before)
         ):
             read_images(tmp_path, max_pixels=1999)
 
-    def test_label_maps_whose_header_lies(self, tmp_path):
+    def test_label_maps_with_lying_headers_are_refused(self, tmp_path):
         header = io.BytesIO()
         told = {"descr": "<i8", "fortran_order": False, "shape": (5000, 5000)}
         npy.write_array_header_1_0(header, told)
@@ -259,7 +261,7 @@ print(peak() - before)
 class TestNamesThatAreNotText:
     NAME = os.fsdecode(b"caf\xe9")
 
-    def test_recordings_are_called_what_can_be_printed(self, tmp_path):
+    def test_names_of_recordings_can_be_printed(self, tmp_path):
         path = tmp_path / f"{self.NAME}.npz"
         np.savez(path, X=np.eye(4), y=[0, 0, 1, 1])
         for found in (read_recordings(path), read_recordings(tmp_path)):
@@ -271,7 +273,7 @@ class TestNamesThatAreNotText:
             read_recordings(bad)
         str(raised.value).encode()
 
-    def test_the_command_line(self, tmp_path):
+    def test_the_command_line_prints_undecodable_file_names(self, tmp_path):
         """In a process of its own, whose output is strict."""
         rng = np.random.default_rng(0)
         y = np.repeat([0, 1, 0], 20)
@@ -312,7 +314,7 @@ class TestNamesThatAreTooLong:
     LONG = "a" * 300
 
     @pytest.mark.parametrize("name", [LONG, "zero\0byte"])
-    def test_names_that_cannot_be_are_our_errors(self, tmp_path, name):
+    def test_impossible_file_names_are_refused_with_our_errors(self, tmp_path, name):
         path = tmp_path / name
         X = [np.eye(6)[:, :2]] * 2
         y = [[3, 6]] * 2

@@ -45,7 +45,7 @@ def complaint(*paths, **options) -> str:
 
 
 class TestWhatIsRead:
-    def test_labels_may_be_missing_where_none_are_needed(self, tmp_path):
+    def test_files_without_labels_are_read_where_none_are_needed(self, tmp_path):
         text(tmp_path / "one.csv", "a,b\n1,2\n")
         np.savez(tmp_path / "two.npz", X=X, features=["b", "a"])
         first, second = read_recordings(
@@ -55,7 +55,7 @@ class TestWhatIsRead:
         assert second.y is None
         np.testing.assert_array_equal(second.X, X[:, ::-1])  # columns are matched by name
 
-    def test_a_folder_is_read_in_order_and_by_one_kind(self, tmp_path):
+    def test_a_folder_is_read_in_the_order_of_names_and_for_one_kind_of_file(self, tmp_path):
         for name in ("b.npz", "a.npz", "c.npz"):
             npz(tmp_path / name)
         text(tmp_path / "index.csv", "file\na\n")
@@ -64,7 +64,7 @@ class TestWhatIsRead:
         assert [*found.values()] == ["a", "b", "c"]
         assert [path.name for path in skipped] == ["index.csv"]
 
-    def test_names_are_as_long_as_they_must_be(self, tmp_path):
+    def test_names_of_recordings_have_as_many_folders_as_distinguish_them(self, tmp_path):
         for folder in ("anna", "ben"):
             (tmp_path / folder).mkdir()
             npz(tmp_path / folder / "walk.npz")
@@ -107,7 +107,7 @@ class TestWhatIsWritten:
         pd.Series(["rest", "walk"] * 3, dtype="string"),
         ids=["names", "numbers", "categories", "texts"],
     )
-    def test_labels_that_are_objects_are_read_again(self, tmp_path, y):
+    def test_labels_that_are_objects_survive_a_file(self, tmp_path, y):
         write_recording(Recording("one", X, y, ("a", "b")), tmp_path / "one.npz")
         found = read_recording(tmp_path / "one.npz")
         assert found.y.tolist() == y.tolist()
@@ -119,12 +119,12 @@ class TestWhatIsWritten:
         (np.ma.array([0, 1] * 3, mask=[0, 1] * 3), "label of sample 1 is masked"),
         (np.array(["rest", -1] * 3, dtype=object), "labels of kind int and str"),
     )
-    def test_labels_that_cannot_be_read_again_are_not_written(self, tmp_path, y, complaint):
+    def test_labels_that_a_file_cannot_hold_are_refused(self, tmp_path, y, complaint):
         with pytest.raises(DataError, match=f"one: .*{complaint}"):
             write_recording(Recording("one", X, y, ("a", "b")), tmp_path / "one.npz")
         assert not (tmp_path / "one.npz").exists()
 
-    def test_masked_values_are_missing(self, tmp_path):
+    def test_masked_values_are_missing_in_a_written_file(self, tmp_path):
         hidden = np.ma.array(X, mask=np.arange(12).reshape(6, 2) == 5)
         write_recording(Recording("one", hidden, Y, ("a", "b")), tmp_path / "one.npz")
         with pytest.warns(DataWarning, match="missing"):
@@ -147,7 +147,7 @@ class TestBadArchives:
         ({"features": ["a", "b", "c"]}, "3 names in 'features', X has 2 columns"),
         ({"features": ["a", "a"]}, "features need different names, repeated: 'a'"),
     )
-    def test_arrays_that_do_not_fit(self, tmp_path, arrays, message):
+    def test_arrays_of_an_npz_that_do_not_fit_are_refused(self, tmp_path, arrays, message):
         with pytest.raises(DataError, match=message) as caught:
             read_recordings(npz(tmp_path / "one.npz", **arrays))
         assert str(tmp_path / "one.npz") in str(caught.value)
@@ -156,13 +156,13 @@ class TestBadArchives:
         "bkps",
         [[2, 4], [4, 2, 6], [0, 6], [2, 2, 6], [2, 8], [-1, 6], ["a", "6"], [float("nan"), 6.0]],
     )
-    def test_breakpoints_unsorted_or_out_of_range(self, tmp_path, bkps):
+    def test_unsorted_breakpoints_of_an_npz_are_refused(self, tmp_path, bkps):
         np.savez(tmp_path / "one.npz", X=X, bkps=bkps)
         assert f"bkps must increase and end with 6, the number of rows; got {bkps}" in complaint(
             tmp_path
         )
 
-    def test_labels_and_breakpoints_of_different_segments(self, tmp_path):
+    def test_contradicting_labels_and_breakpoints_of_an_npz_are_refused(self, tmp_path):
         """The labels won without a word."""
         np.savez(tmp_path / "one.npz", X=X, y=[0, 0, 1, 1, 1, 0], bkps=[2, 3, 5, 6])
         assert "of 'y' and 'bkps' just one has a change at sample 3" in complaint(tmp_path)
@@ -170,7 +170,7 @@ class TestBadArchives:
         np.savez(tmp_path / "one.npz", X=X, y=list("aabbba"), bkps=[2, 5, 6])
         assert read_recording(tmp_path / "one.npz").y.tolist() == list("aabbba")
 
-    def test_what_is_not_there(self, tmp_path):
+    def test_missing_arrays_of_an_npz_are_named(self, tmp_path):
         np.savez(tmp_path / "one.npz", data=X)
         assert "expected numbers 'X' (T, P)" in complaint(tmp_path)
         assert "it holds 'data': array='NAME' reads another" in complaint(tmp_path)
@@ -182,7 +182,7 @@ class TestBadArchives:
         np.savez(tmp_path / "one.npz", X=X)
         assert "no labels, neither 'y' nor 'bkps'; it holds 'X'" in complaint(tmp_path)
 
-    def test_truncated_or_foreign(self, tmp_path):
+    def test_truncated_or_foreign_npz_files_are_refused(self, tmp_path):
         file = npz(tmp_path / "one.npz")
         whole = file.read_bytes()
         for content in (whole[: len(whole) // 2], b"", whole[:40]):
@@ -193,7 +193,7 @@ class TestBadArchives:
             file.write_bytes(content)
             assert "no .npz file" in complaint(file)
 
-    def test_pickled_objects_are_never_loaded(self, tmp_path):
+    def test_pickled_objects_in_npz_files_are_never_loaded(self, tmp_path):
         class Bomb:
             def __reduce__(self):
                 return pytest.fail, ("a pickle was loaded",)
@@ -203,11 +203,11 @@ class TestBadArchives:
 
 
 class TestFoldersAndSets:
-    def test_files_that_are_not_there_are_named(self, tmp_path):
+    def test_missing_files_are_named(self, tmp_path):
         assert "gone.csv: no such file or folder" in complaint(tmp_path / "gone.csv")
         assert complaint() == "no recordings were given: name files or folders"
 
-    def test_a_folder_without_recordings(self, tmp_path):
+    def test_a_folder_without_recordings_is_refused_with_its_contents(self, tmp_path):
         (tmp_path / "anna").mkdir()
         (tmp_path / "b.pdf").write_text("%PDF-1.4\n1 0 obj\n")
         assert complaint(tmp_path) == (
@@ -215,13 +215,13 @@ class TestFoldersAndSets:
             "below, only b.pdf"
         )
 
-    def test_another_kind_of_file(self, tmp_path):
+    def test_a_file_of_an_unknown_kind_is_refused(self, tmp_path):
         file = text(tmp_path / "notes.md", "hello")
         assert "notes.md is of no kind that is read; give .npz, .parquet, .csv, .tsv" in complaint(
             file
         )
 
-    def test_other_features_name_both_files(self, tmp_path):
+    def test_files_with_different_features_are_both_named(self, tmp_path):
         npz(tmp_path / "one.npz")
         npz(tmp_path / "two.npz", features=["a", "c"])
         assert complaint(tmp_path) == (
@@ -259,7 +259,7 @@ def recording(**columns):
 
 
 class TestLongTables:
-    def test_a_multi_index_is_enough(self):
+    def test_a_multi_index_names_recordings_and_times(self):
         frame = long_frame()
         expected = from_long(frame, recording="who", time="t")
         for names in (["who", "t"], [None, None]):
@@ -330,7 +330,7 @@ class TestLongTables:
         with pytest.raises(DataError, match="two recordings would be called 'a_b'"):
             from_long(long_frame(["a/b", "a_b"]), recording="who", time="t")
 
-    def test_what_cannot_be_taken_apart(self, tmp_path):
+    def test_long_tables_without_recordings_are_refused(self, tmp_path):
         frame = long_frame()
         with pytest.raises(SettingsError, match="needs recording="):
             from_long(frame)
@@ -364,7 +364,7 @@ class TestColumns:
             warn_about_columns([one.X for one in recordings], recordings[0].features, "it")
         return [str(warning.message) for warning in found]
 
-    def test_what_only_counts_is_left_out(self, rng):
+    def test_columns_that_only_count_are_left_out(self, rng):
         one = recording(clock=np.arange(50) / 10, x=rng.normal(size=50))
         with pytest.warns(DataWarning, match="1 column left out.*: clock"):
             (found,) = cleaned([one], FileOptions())
@@ -388,12 +388,12 @@ class TestColumns:
         assert "time_column='clock'" in said
         assert "time_column=" in said
 
-    def test_what_is_measured_is_not_named(self, rng):
+    def test_measured_columns_are_not_warned_of(self, rng):
         level = np.repeat([0.0, 1.0, 2.0], 20)
         assert self.told(recording(level=level, x=rng.normal(size=60))) == []
         assert self.told(recording(a=np.arange(6), b=np.arange(6) ** 2)) == []
 
-    def test_an_identifier_is_named(self, rng):
+    def test_columns_of_identifiers_are_warned_of(self, rng):
         who = rng.integers(0, 5, 50)
         for name in ("subject", "patient_id", "trialNumber", "ID"):
             (said,) = self.told(recording(**{name: who, "x": rng.normal(size=50)}))
@@ -419,7 +419,7 @@ class TestMarks:
     def labelled(self, y):
         return Recording("walk", np.zeros((len(y), 1)), np.asarray(y), ("x",))
 
-    def test_marks_are_asked_about(self):
+    def test_marks_of_changes_are_refused_until_labels_are_explained(self):
         for y in (self.marks, self.marks.astype(float), self.marks == 1, self.marks.astype(str)):
             with pytest.raises(DataError, match="walk: the labels are 0 but for 2 single samples"):
                 read_labels_as([self.labelled(y)], None, ask=True)
@@ -436,10 +436,10 @@ class TestMarks:
         np.where(marks == 1, 2, 0),
         np.where(marks == 1, "odd", "even"),
     )
-    def test_states_are_not(self, y):
+    def test_labels_of_states_are_not_taken_for_marks(self, y):
         assert not count_marks([self.labelled(y).y])
 
-    def test_what_is_no_mark(self):
+    def test_marks_other_than_zero_and_one_are_refused(self):
         with pytest.raises(DataError, match="walk: labels that are changes must be 0 or 1, got 2"):
             read_labels_as([self.labelled([0, 2, 1])], "changes", ask=True)
         with pytest.raises(DataError, match="where a label is blank write 0"):
@@ -455,7 +455,7 @@ ROWS = "x,y,label\n" + "".join(f"{k % 4 / 2},{k % 7},{'ab'[k > 5]}\n" for k in r
 
 class TestKindsByContent:
     @cases("dat", "data", "asc", "log", "las", "mat", "DAT", "out", "5")
-    def test_text_is_read_whatever_it_is_called(self, tmp_path, kind):
+    def test_text_tables_are_read_whatever_their_ending(self, tmp_path, kind):
         text(tmp_path / f"one.{kind}", ROWS)
         text(tmp_path / "about.txt", "Recordings of two states, x and y in mm.\n")
         assert read_recording(tmp_path / f"one.{kind}").X.shape == (12, 2)
@@ -463,7 +463,7 @@ class TestKindsByContent:
         assert (found.name, found.y.tolist()) == ("one", ["a"] * 6 + ["b"] * 6)
 
     @cases("img", "images", "mask", "labels", "Label")
-    def test_folders_are_read_whatever_they_are_called(self, tmp_path, folder):
+    def test_recordings_are_read_from_folders_of_any_name(self, tmp_path, folder):
         for name in (folder, "video"):
             (tmp_path / name).mkdir()
             text(tmp_path / name / "one.csv", ROWS)
@@ -477,7 +477,7 @@ class TestKindsByContent:
         "onset;duration;trial_type\n0,5;3;rest\n",
         "change\n3\n7\n",
     )
-    def test_tables_of_labels_alone_are_no_recordings(self, tmp_path, labels):
+    def test_tables_of_labels_alone_are_not_read_as_recordings(self, tmp_path, labels):
         text(tmp_path / "one.csv", ROWS)
         text(tmp_path / "marks.csv", labels)
         found, skipped = find_recordings(tmp_path)
@@ -486,7 +486,7 @@ class TestKindsByContent:
     @cases(
         "start,end,x,label\n0,5,1.5,a\n5,9,2.5,b\n", "chrom,start,end,log2\nX,0,5,0.1\nX,5,9,2\n"
     )
-    def test_stretches_with_measurements_are(self, tmp_path, table):
+    def test_tables_of_stretches_with_measurements_are_recordings(self, tmp_path, table):
         text(tmp_path / "one.csv", ROWS)
         text(tmp_path / "two.csv", table)
         assert len(find_recordings(tmp_path)[0]) == 2
@@ -508,7 +508,7 @@ class TestKindsThatAreConverted:
         ({"ET": {"pos": X.T, "state": Y.astype(float), "rate": 500.0}}, "state"),
         ({"recording": {"acc": X * 1.5}, "fs": 30.0, "labels": Y[:, None]}, "labels"),
     )
-    def test_matrices_of_matlab(self, tmp_path, held, label):
+    def test_matrices_of_matlab_are_converted_by_the_advised_line(self, tmp_path, held, label):
         savemat(tmp_path / "one.mat", held)
         made = run_line(complaint(tmp_path / "one.mat"), tmp_path)
         found = read_recording(made, label_column=label)
@@ -522,7 +522,7 @@ class TestKindsThatAreConverted:
         ({"ET": {"u": X[:, 0], "v": X[:, 1], "state": Y, "rate": 500.0}}, "state"),
         ({"u": X[:, :1], "v": X[:, 1:2], "code": Y, "few": [1.0, 2.0], "name": "ann"}, "code"),
     )
-    def test_vectors_of_matlab(self, tmp_path, held, label):
+    def test_vectors_of_matlab_are_converted_by_the_advised_line(self, tmp_path, held, label):
         savemat(tmp_path / "one.mat", held)
         found = read_recording(
             run_line(complaint(tmp_path / "one.mat"), tmp_path), label_column=label
@@ -531,7 +531,7 @@ class TestKindsThatAreConverted:
         assert found.y.tolist() == Y.tolist()
 
     @cases(1, 3)
-    def test_predictions_of_jabs(self, tmp_path, n_animals):
+    def test_predictions_of_jabs_are_converted_by_the_advised_line(self, tmp_path, n_animals):
         """Of each behaviour the probability of the class that is predicted, and who is who."""
         rng = np.random.default_rng(0)
         scores = rng.random((2, n_animals + 1, 2, 40))  # of two films, the second with one more
@@ -558,7 +558,7 @@ class TestKindsThatAreConverted:
             assert one.features == ("groom", "walk")
             np.testing.assert_allclose(one.X, p.T)
 
-    def test_arrays_and_frames(self, tmp_path):
+    def test_arrays_and_frames_in_files_are_converted_by_the_advised_line(self, tmp_path):
         np.save(tmp_path / "one.npy", X)
         made = run_line(complaint(tmp_path / "one.npy"), tmp_path)
         np.testing.assert_array_equal(read_recording(made, need_labels=False).X, X)
@@ -578,7 +578,9 @@ class TestKindsThatAreConverted:
         ("one.h5", b"\x89HDF\r\n\x1a\n and no more", None),
         ("one.xls", b"\xd0\xcf\x11\xe0" * 9, None),
     )
-    def test_a_line_is_given_only_where_it_works(self, tmp_path, name, content, advice):
+    def test_a_line_of_conversion_is_advised_only_where_it_works(
+        self, tmp_path, name, content, advice
+    ):
         (tmp_path / name).write_bytes(content)
         said = complaint(tmp_path / name)
         assert "of no kind that is read" in said
@@ -603,7 +605,7 @@ class TestKindsThatAreConverted:
             (folder / name).with_suffix(".csv").write_text("x,label\n0,a\n1,b\n")
             assert len(read_recordings(folder)) == 1
 
-    def test_what_is_in_a_folder_is_named_too(self, tmp_path):
+    def test_a_folder_of_files_to_convert_is_refused_with_the_line(self, tmp_path):
         savemat(tmp_path / "one.mat", {"X": X, "y": Y})
         assert "only one.mat. To convert one: python -c" in complaint(tmp_path)
         run_line(complaint(tmp_path).replace("convert one", "convert it"), tmp_path)

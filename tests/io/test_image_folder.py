@@ -39,7 +39,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_two_folders_side_by_side(folder):
+def test_images_and_masks_are_read_from_two_folders(folder):
     first, second = read_images(folder)
     assert (first.name, second.name) == ("a", "b")
     assert first.image.shape == (6, 8)
@@ -48,7 +48,7 @@ def test_two_folders_side_by_side(folder):
     assert (second.labels == 255).sum() == (first.labels == 3).sum() == 16
 
 
-def test_files_and_a_folder_of_masks(folder):
+def test_images_given_as_files_find_their_masks_in_a_folder(folder):
     (image,) = read_images(folder / "img" / "b.png", folder / "mask")
     assert image.labels is not None
     (alone,) = read_images(str(folder / "img" / "b.png"), need_labels=False)
@@ -75,7 +75,7 @@ def test_a_grey_with_an_opacity_is_the_grey():
     np.testing.assert_array_equal(pixels_of(grey.convert("LA")), pixels_of(grey))
 
 
-def test_more_than_8_bits(folder):
+def test_images_and_masks_of_16_bits_are_read(folder):
     """Read as 8 bits they would be white throughout."""
     mask = np.zeros((6, 8), dtype=np.uint16)
     mask[2:4] = 40_000
@@ -110,7 +110,7 @@ def test_label_maps_may_add_an_ending_to_the_names_of_all_images(tmp_path):
         read_images(tmp_path / "raw", tmp_path / "approved")
 
 
-def test_what_cannot_be_read_names_the_file(folder, tmp_path):
+def test_images_that_cannot_be_read_are_named(folder, tmp_path):
     def broken(name, content, message):
         path = folder / name
         path.write_bytes(content)
@@ -143,7 +143,7 @@ def test_what_cannot_be_read_names_the_file(folder, tmp_path):
     ("empty", None, "no images|, or no images"),
     ("img/b.png", None, "no folder of masks was given"),
 )
-def test_paths_that_lead_nowhere(folder, monkeypatch, paths, masks, message):
+def test_missing_paths_of_images_and_masks_are_named(folder, monkeypatch, paths, masks, message):
     monkeypatch.chdir(folder)
     (folder / "empty").mkdir()
     with pytest.raises(DataError, match=message):
@@ -169,7 +169,7 @@ SOFT = {
 
 
 @pytest.mark.parametrize(("picture", "parts"), SOFT.values(), ids=SOFT)
-def test_values_of_edges_are_those_of_the_nearest_level(tmp_path, picture, parts):
+def test_soft_edges_of_masks_get_the_nearest_level(tmp_path, picture, parts):
     picture.save(tmp_path / "mask.png")
     with pytest.warns(DataWarning, match=rf"% of the pixels, are those of soft .* {parts} levels"):
         found = label_map_of(tmp_path / "mask.png")
@@ -185,7 +185,7 @@ def parts_or_refusal(path):
 
 @pytest.mark.parametrize("quality", [50, 70, 80, 95])
 @pytest.mark.parametrize("kind", ["jpg", "webp"])
-def test_losses_are_mended_or_refused(tmp_path, kind, quality):
+def test_masks_compressed_with_losses_are_mended_or_refused(tmp_path, kind, quality):
     path = tmp_path / f"mask.{kind}"
     TWO.save(path, quality=quality)
     with warnings.catch_warnings():
@@ -203,7 +203,7 @@ def objects(n):
 
 
 @cases(objects(20), np.array(THREE), np.uint8(100 * (X // 30)), ids=["small", "three", "four"])
-def test_maps_of_classes_are_left_as_they_are(tmp_path, mask):
+def test_label_maps_of_many_classes_are_left_as_they_are(tmp_path, mask):
     Image.fromarray(mask).save(tmp_path / "mask.png")
     assert np.array_equal(label_map_of(tmp_path / "mask.png"), mask)
 
@@ -255,14 +255,14 @@ def void_masks():
 
 
 @pytest.mark.parametrize(("mask", "kind", "missing"), void_masks().values(), ids=void_masks())
-def test_pixels_that_are_not_judged_have_no_label(tmp_path, mask, kind, missing):
+def test_pixels_of_missing_labels_have_no_label(tmp_path, mask, kind, missing):
     """The rim around objects of Pascal VOC was a part of its own."""
     (found,) = read_images(with_mask(tmp_path, mask, kind), missing_labels=missing)
     assert np.array_equal(found.labels == -1, RIM)
     assert np.unique(found.labels).size == 4 - (not DISC[X > 90].any())
 
 
-def test_255_beside_small_labels_is_asked_about_once(tmp_path):
+def test_a_label_255_beside_small_ones_is_warned_of_once(tmp_path):
     folder = with_mask(tmp_path, void_masks()["palette"][0])
     shutil.copy(folder / "img" / "a.png", folder / "img" / "b.png")
     shutil.copy(folder / "mask" / "a.png", folder / "mask" / "b.png")

@@ -164,7 +164,9 @@ FILES = {
 
 @pytest.mark.parametrize(("name", "text", "kind"), FILES.values(), ids=FILES)
 class TestSeveral:
-    def test_are_told_and_chosen(self, tmp_path, name, text, kind):
+    def test_several_tiers_subjects_or_annotators_are_refused_until_one_is_chosen(
+        self, tmp_path, name, text, kind
+    ):
         path = tmp_path / name
         path.write_text(text)
         told = f"several {kind}s, 'mine', 'other': choose one, {kind}='mine'"
@@ -237,7 +239,7 @@ class TestLabelStudio:
         path.write_text(json.dumps([{"data": {"csv": "walk.csv"}, **task}]))
         return path
 
-    def test_predictions_are_no_labels_unless_they_are_asked_for(self, tmp_path):
+    def test_predictions_in_label_studio_are_labels_only_on_request(self, tmp_path):
         guess = [{"model_version": "m2", "result": [region("timeserieslabels", ["rest"])]}]
         skipped = [{"was_cancelled": True, "result": []}]
         for annotations in (skipped, []):
@@ -245,7 +247,7 @@ class TestLabelStudio:
             assert read_intervals(path) == {"walk": []}
             assert read_intervals(path, annotator="m2") == {"walk": [Interval(0, 4, "rest")]}
 
-    def test_names_before_uploading(self, tmp_path):
+    def test_names_of_label_studio_lose_their_upload_prefix(self, tmp_path):
         tasks = [
             {"data": {"csv": f"/data/upload/3/{k}-{name}.csv"}, "annotations": []}
             for k, name in (("5f3d2c1a", "walk"), ("91aa2c3e", "run"))
@@ -257,12 +259,12 @@ class TestLabelStudio:
         path.write_text(json.dumps(tasks))
         assert list(read_intervals(path)) == ["5f3d2c1a-walk", "91aa2c3e-walk"]
 
-    def test_two_labels_of_one_stretch(self, tmp_path):
+    def test_two_labels_of_one_stretch_are_refused(self, tmp_path):
         made = [{"result": [region("labels", ["a", "b"])]}]
         with pytest.raises(DataError, match="from 0 has the labels 'a', 'b': a sample has one"):
             read_intervals(self.written(tmp_path, annotations=made))
 
-    def test_two_annotations_of_one_person(self, tmp_path):
+    def test_two_annotations_by_one_person_are_refused(self, tmp_path):
         made = [
             {"completed_by": {"email": "ann"}, "result": [region("labels", [name])]}
             for name in "ab"
@@ -286,7 +288,7 @@ def test_subtitles_are_read_as_stretches(tmp_path):
     ("walk.csv", "onset,duration,trial_type\n2,0,walk\n4,0,rest\n"),
     ("walk.csv", "change\n2\n4\n"),
 )
-def test_points_alone_are_changes(tmp_path, name, text):
+def test_point_events_alone_are_read_as_changes(tmp_path, name, text):
     """Their names are not: the warning says how they become those of stretches."""
     (tmp_path / name).write_text(text)
     walk = Recording("walk", np.zeros((6, 1)), None, ("x",), time=TimeAxis("s", np.arange(6.0)))
@@ -317,7 +319,7 @@ class TestChanges:
         assert found.y.tolist() == [0, 0, 1, 1, 1, 2, 2, 2]
 
     @pytest.mark.parametrize("text", ["change\n3.5\n", "start,end,label\n0,3.5,a\n3.5,5,b\n"])
-    def test_seconds_where_there_is_no_time_are_told(self, tmp_path, text):
+    def test_labels_in_seconds_without_times_count_samples_with_a_warning(self, tmp_path, text):
         table = written(tmp_path / "show.csv", text)
         with pytest.warns(DataWarning, match="it has no times, so that labels count samples"):
             with_labels([recording("show", 5, time=False)], table)
@@ -332,7 +334,7 @@ class TestChanges:
             with_labels([show], table)
 
     @pytest.mark.parametrize(("time", "where"), [("8", "after the end, 8"), ("0", "before the")])
-    def test_a_change_outside_is_refused(self, tmp_path, time, where):
+    def test_a_change_outside_of_the_recording_is_refused(self, tmp_path, time, where):
         table = written(tmp_path / "show.csv", f"change\n2\n{time}\n")
         with pytest.raises(DataError, match=rf"\.csv: show: the change at seconds .* is {where}"):
             with_labels([recording("show", 8)], table)
@@ -349,24 +351,24 @@ class TestChanges:
 class TestWhose:
     BOTH = "recording,change\nann,2\nben,3\n"
 
-    def test_a_column_says_whose_a_row_is(self, tmp_path):
+    def test_a_column_names_the_recording_of_each_label(self, tmp_path):
         table = written(tmp_path / "labels.csv", self.BOTH)
         found = with_labels([recording("ben", 4), recording("ann", 4)], table)
         assert [r.y.tolist() for r in found] == [[0, 0, 0, 1], [0, 0, 1, 1]]
 
-    def test_a_folder_has_a_file_for_each(self, tmp_path):
+    def test_a_folder_holds_a_label_file_for_each_recording(self, tmp_path):
         written(tmp_path / "ann.csv", "change\n2\n")
         written(tmp_path / "ben.csv", "start,end,label\n0,3,a\n3,4,b\n")
         with pytest.warns(DataWarning, match="in steps of 1 s, .* half of all than 2 s"):
             found = with_labels([recording("ben", 4), recording("ann", 4)], tmp_path)
         assert [r.y.tolist() for r in found] == [["a", "a", "a", "b"], [0, 0, 1, 1]]
 
-    def test_a_recording_that_is_not_in_it(self, tmp_path):
+    def test_a_recording_without_labels_in_the_file_is_named(self, tmp_path):
         table = written(tmp_path / "labels.csv", self.BOTH)
         with pytest.raises(DataError, match=r"nothing about eve, .* it has 'ann', 'ben'"):
             with_labels([recording("ann", 4), recording("eve", 4)], table)
 
-    def test_two_files_about_one(self, tmp_path):
+    def test_two_label_files_of_one_recording_are_refused(self, tmp_path):
         written(tmp_path / "ann.csv", "change\n2\n")
         written(tmp_path / "more.csv", self.BOTH)
         with pytest.raises(DataError, match="a second file about ann"):
@@ -380,7 +382,7 @@ class TestWhose:
         found = with_labels([recording(name, 4) for name in names], tmp_path)
         assert [r.y.tolist() for r in found] == [[0, 1, 1, 1], [0, 0, 1, 1]]
 
-    def test_no_labels_at_all(self, tmp_path):
+    def test_a_label_file_without_rows_is_refused(self, tmp_path):
         with pytest.raises(DataError, match=r"nothing about ann, .* it has nothing"):
             with_labels([recording("ann", 4)], tmp_path)
         with pytest.raises(DataError, match=r"missing\.csv: cannot be read"):
@@ -420,7 +422,7 @@ def clock(seconds):
 
 
 class TestFiles:
-    def test_a_label_track(self, tmp_path):
+    def test_label_tracks_of_audacity_are_read_and_written(self, tmp_path):
         track = tmp_path / "walk.txt"
         track.write_text(
             "0.000000\t2.500000\trest\n\\\t100.0\t2000.0\n2.500000\t4.000000\twalk\n"
@@ -430,7 +432,7 @@ class TestFiles:
         write_intervals(tmp_path / "again.txt", {"walk": WALK})
         assert read_intervals(tmp_path / "again.txt") == {"again": WALK}
 
-    def test_tasks_of_label_studio(self, tmp_path):
+    def test_tasks_of_label_studio_are_read_and_written(self, tmp_path):
         choice = {"type": "choices", "value": {"choices": ["good"]}}
         stretches = [region("timeserieslabels", [i.label], i.start, i.end) for i in WALK]
         tasks = [
@@ -462,7 +464,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("more", ["", " the dog"])
     @pytest.mark.parametrize("name", ["walk.txt", "walk.csv"])
-    def test_a_label_a_line_is_that_of_a_sample(self, tmp_path, name, more):
+    def test_a_label_a_line_is_read_as_that_of_a_sample(self, tmp_path, name, more):
         y = [f"{state}{more}" for state in ["rest"] * 3 + ["walk"] * 2 + ["rest"]]
         (tmp_path / name).write_text("\n".join(y) + "\n")
         walk = [Recording("walk", np.zeros((6, 1)), None, ("x",))]
@@ -473,12 +475,12 @@ class TestFiles:
         ):
             with_labels(walk, tmp_path / name)
 
-    def test_a_line_that_is_there_once_may_be_a_header(self, tmp_path):
+    def test_a_first_word_that_never_repeats_may_be_a_header(self, tmp_path):
         (tmp_path / "walk.txt").write_text("gait\nrest\nrest\nwalk\n")
         with pytest.raises(DataError, match="no column of the start; the columns are gait"):
             read_intervals(tmp_path / "walk.txt")
 
-    def test_text_of_elan_without_a_header(self, tmp_path):
+    def test_exports_of_elan_without_a_header_are_read(self, tmp_path):
         elan = tmp_path / "walk.txt"
         rows = [
             f"gait\tann\t{clock(i.start)}\t{i.start}\t{clock(i.end)}\t{i.end}\t"
@@ -494,7 +496,7 @@ class TestFiles:
         assert read_intervals(elan, tier="gait") == {"walk": WALK}
         assert read_intervals(elan, tier="hands") == {"walk": [Interval(0.0, 3601.5, "up")]}
 
-    def test_text_of_elan_with_a_column_for_each_tier(self, tmp_path):
+    def test_exports_of_elan_with_a_column_for_each_tier_are_read(self, tmp_path):
         elan = tmp_path / "walk.txt"
         times = ("Begin Time", "End Time", "Duration")
         head = [f"{name} - {form}" for name, form in product(times, ("hh:mm:ss.ms", "ss.msec"))]
@@ -513,7 +515,7 @@ class TestFiles:
         assert read_intervals(elan, tier="hands") == {"walk": [Interval(0.0, 9.0, "up")]}
 
     @pytest.mark.parametrize("sep", ["\t", ","])
-    def test_tabular_events_of_boris_before_version_8(self, tmp_path, sep):
+    def test_tabular_events_of_boris_before_version_8_are_read(self, tmp_path, sep):
         """Lines on the observation stand before the table, and Status says what happens."""
         head = ["Time", "Media file path", "Total length", "FPS", "Subject", "Behavior"]
         head += ["Behavioral category", "Comment", "Status"]
@@ -536,7 +538,7 @@ class TestFiles:
         with pytest.raises(DataError, match="'rest' starts and never stops"):
             read_intervals(path)
 
-    def test_what_cannot_be(self, tmp_path):
+    def test_damaged_label_files_are_refused(self, tmp_path):
         (tmp_path / "one.json").write_text("{")
         with pytest.raises(DataError, match="no tasks of Label Studio"):
             read_intervals(tmp_path / "one.json")
@@ -553,13 +555,13 @@ class TestFiles:
 
 class TestLabels:
     @pytest.mark.parametrize("times", [TIMES, np.arange(20), HOURS])
-    def test_there_and_back(self, times):
+    def test_labels_become_intervals_and_labels_again(self, times):
         y = ["a"] * 5 + ["b"] * 8 + ["a"] * 7
         assert labels_of(intervals_of(y, times), times).labels == y
         blank = [None, *y[1:12], None, None, *y[14:]]
         assert labels_of(intervals_of(blank, times), times).labels == blank
 
-    def test_samples_in_no_interval(self):
+    def test_samples_in_no_interval_are_unknown_or_have_the_outside_label(self):
         names = ["rest"] * 5 + ["walk"] * 3 + [None] * 4 + ["rest"] * 3 + [None] * 5
         assert labels_of(WALK, TIMES).labels == names
         filled = labels_of(WALK, TIMES, outside="else").labels
@@ -577,7 +579,7 @@ class TestLabels:
         hours = labels_of(intervals_of(y, HOURS), HOURS, tolerance=7200)
         assert hours.labels == loose.labels
 
-    def test_what_cannot_be(self):
+    def test_overlapping_or_reversed_intervals_are_refused(self):
         with pytest.raises(
             DataError, match=r"'a' from 0 to 1 overlaps 'b' from 0.5 to 2: a sample has one label"
         ):
@@ -605,7 +607,7 @@ def test_no_stretch_begins_between_samples_of_one_time(y, times, said):
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, "", " ", pd.NA, pd.NaT, -1])
-def test_what_is_missing_is_in_no_stretch_whatever_stands_for_it(missing):
+def test_missing_labels_are_in_no_stretch(missing):
     y = np.array([missing, missing, "a", "a", missing, "b", "b", missing], dtype=object)
     found = [(one.start, one.end, one.label) for one in intervals_of(y, np.arange(8))]
     assert found == [(2, 4, "a"), (5, 7, "b")]

@@ -99,7 +99,7 @@ def test_rows_without_an_end_last_until_the_next(tmp_path, name, text):
     assert labels(tmp_path, text, name, end="next") == Y
 
 
-def test_the_next_is_one_of_the_same_recording(tmp_path):
+def test_the_next_row_of_the_same_recording_ends_a_stretch(tmp_path):
     rows = [("a", 0, "rest"), ("b", 0, "walk"), ("a", 20, "walk"), ("b", 30, "rest")]
     rows += [("a", 35, "rest")]
     (tmp_path / "all.csv").write_text(table("file,time,label", rows))
@@ -109,7 +109,7 @@ def test_the_next_is_one_of_the_same_recording(tmp_path):
     assert b.y.tolist() == ["walk"] * 30 + ["rest"] * 30
 
 
-def test_samples_before_the_first_start_are_not_known(tmp_path):
+def test_samples_before_the_first_start_are_unknown(tmp_path):
     with (
         pytest.warns(DataWarning, match=NEXT),
         pytest.raises(DataError, match=r"20 of 60 samples are in no stretch.*outside='rest'"),
@@ -118,7 +118,7 @@ def test_samples_before_the_first_start_are_not_known(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["", "end", "Ende", "fin", "NaN", "-", "None", "inf", "EOF"])
-def test_the_last_stretch_may_be_open(tmp_path, end):
+def test_the_last_stretch_may_have_no_end(tmp_path, end):
     rows = [*STATES[:2], (35, end, "rest")]
     assert labels(tmp_path, table("start,end,label", rows)) == Y
 
@@ -199,7 +199,7 @@ INCLUSIVE = {
 }
 
 
-def test_ends_are_those_of_last_samples_whatever_else_a_file_says_of_other_days(tmp_path):
+def test_ends_are_last_samples_even_if_the_file_also_has_other_days(tmp_path):
     """Stretches of trips that were not read, 5 s apart as those of a trip are, touch nothing."""
     rows = [(5 * a, 5 * b - 5, c) for a, b, c in STATES]
     later = [(day + a, day + b, c) for day, (a, b, c) in product((3600, 7200), rows)]
@@ -212,7 +212,7 @@ def test_ends_are_those_of_last_samples_whatever_else_a_file_says_of_other_days(
 
 @pytest.mark.parametrize(("text", "recording"), INCLUSIVE.values(), ids=INCLUSIVE)
 @pytest.mark.parametrize("outside", [None, "else"])
-def test_ends_that_are_last_samples(tmp_path, text, recording, outside):
+def test_ends_that_are_last_samples_are_recognised(tmp_path, text, recording, outside):
     """The samples between were of nobody, or a boundary too many with ``outside``."""
     with pytest.warns(DataWarning, match=LAST_SAMPLES) as told:
         found = labels(tmp_path, text, recording=recording, outside=outside)
@@ -220,7 +220,7 @@ def test_ends_that_are_last_samples(tmp_path, text, recording, outside):
     assert len(told) == 1
 
 
-def test_days_and_milliseconds_of_other_samples(tmp_path):
+def test_ends_a_day_or_a_millisecond_before_the_next_start_are_last_samples(tmp_path):
     """The last day is whole; a millisecond holds no sample, so that there is nothing to say."""
     rows = [("2024-03-01", "2024-03-10", "rest"), ("2024-03-11", "2024-03-30", "walk")]
     with pytest.warns(DataWarning, match=LAST_SAMPLES):
@@ -244,7 +244,7 @@ def test_frames_are_counted_from_one_without_ends_too(tmp_path):
     assert found == Y
 
 
-def test_all_recordings_tell_what_ends_are(tmp_path):
+def test_all_recordings_together_tell_whether_ends_are_last_samples(tmp_path):
     """Each has one boundary; only some of them say that frames are counted from 1."""
     folder = tmp_path / "labels"
     folder.mkdir()
@@ -263,7 +263,7 @@ def test_all_recordings_tell_what_ends_are(tmp_path):
     [(0, 20.3, "rest"), (20, 35.2, "walk"), (35, 60, "rest")],
     [(0, 19.8, "rest"), (20, 35.02, "walk"), (35, 60, "rest")],
 )
-def test_boundaries_that_nobody_wrote_exactly(tmp_path, rows):
+def test_inexact_boundaries_are_moved_to_samples(tmp_path, rows):
     """Neighbours were layers of their own where they overlap at a sample."""
     with pytest.warns(DataWarning, match=SLIGHT):
         assert labels(tmp_path, table("start,end,label", rows)) == Y
@@ -284,12 +284,12 @@ def test_boundaries_that_nobody_wrote_exactly(tmp_path, rows):
     ([(0, 10, "a"), (10, 20, "b"), (20, 30, "c"), (31, 60, "d")],
      [*["a"] * 10, *["b"] * 10, *["c"] * 10, -1, *["d"] * 29]),
 )  # fmt: skip
-def test_ends_are_left_as_they_are_where_nothing_else_is_meant(tmp_path, rows, expected):
+def test_ends_between_pauses_are_left_as_they_are(tmp_path, rows, expected):
     """Without a warning: pauses of two seconds, a single one of a second."""
     assert labels(tmp_path, table("start,end,label", rows), blanks=True) == expected
 
 
-def test_what_is_at_once_remains_layers(tmp_path):
+def test_overlapping_labels_become_layers(tmp_path):
     (tmp_path / "cow.csv").write_text(table("start,end,label", [(0, 40, "a"), (30, 60, "b")]))
     with pytest.warns(DataWarning, match="each label is a layer of its own"):
         assert list(layers_of([cow()], tmp_path / "cow.csv")) == ["a", "b"]
@@ -329,7 +329,7 @@ def test_times_are_seconds_however_they_are_written(tmp_path, form, times):
     ("start_min,end_min,label", 1, 60, "t (s)"),
     ("start,end,label", 1000, 1000, "t_ms"),
 )
-def test_both_may_be_in_units_of_their_own(tmp_path, header, written, measured, column):
+def test_start_and_duration_may_have_different_units(tmp_path, header, written, measured, column):
     rows = [(a * written, b * written, c) for a, b, c in STATES]
     found = labels(tmp_path, table(header, rows), recording=cow(T * measured, column=column))
     assert found == Y
@@ -346,7 +346,7 @@ def test_windows_may_be_in_another_unit_than_labels(tmp_path):
 
 @pytest.mark.parametrize("name", ["cow.lab", "cow.txt", "cow.csv"])
 @pytest.mark.parametrize("between", ["\t", " ", ",", ";", ", "])
-def test_lines_without_a_header(tmp_path, name, between):
+def test_label_rows_without_a_header_are_read(tmp_path, name, between):
     named = [(a, b, f"at {c}") for a, b, c in STATES]
     assert labels(tmp_path, lines(named, between), name) == [f"at {y}" for y in Y]
     numbered = [(a, b, len(c) % 3) for a, b, c in timed(lambda t: f"{t}.0")]
@@ -355,7 +355,7 @@ def test_lines_without_a_header(tmp_path, name, between):
     assert labels(tmp_path, changes, name) == [0] * 20 + [1] * 15 + [2] * 25
 
 
-def test_speakers_and_subtitles(tmp_path):
+def test_rttm_and_vtt_files_are_read(tmp_path):
     rows = [f"SPEAKER cow 1 {a} {b - a} <NA> <NA> {c} <NA> <NA>\n" for a, b, c in STATES]
     assert labels(tmp_path, "".join(rows), "cow.rttm") == Y
     blocks = [
@@ -383,7 +383,7 @@ def test_the_header_of_mne_is_a_comment(tmp_path):
     ("frame,rest,walk", [(t, float(y == "rest"), float(y == "walk")) for t, y in enumerate(Y)]),
     ("Start Time,End Time,Transportation Mode", STATES),
 )
-def test_tables_of_other_forms(tmp_path, header, rows):
+def test_tables_with_other_headers_are_read(tmp_path, header, rows):
     assert labels(tmp_path, table(header, rows)) == Y
 
 
@@ -440,7 +440,7 @@ def test_labels_of_the_frames_of_a_film_are_not_lost(tmp_path):
         read_intervals(tmp_path / "cow.json")
 
 
-def test_a_project_of_boris_without_an_ethogram(tmp_path):
+def test_a_project_of_boris_without_an_ethogram_is_read(tmp_path):
     events = []
     for *ends, label in STATES:
         events += [[at, "", label, "", ""] for at in ends]
@@ -448,7 +448,7 @@ def test_a_project_of_boris_without_an_ethogram(tmp_path):
     assert read_intervals(tmp_path / "all.boris")["cow"] == [Interval(*row) for row in STATES]
 
 
-def test_a_file_without_labels(tmp_path):
+def test_a_label_file_without_any_label_is_refused(tmp_path):
     (tmp_path / "cow.eaf").write_text("<ANNOTATION_DOCUMENT/>")
     with pytest.raises(DataError, match=r"cow.eaf: it holds no labels"):
         read_intervals(tmp_path / "cow.eaf")
@@ -474,7 +474,7 @@ def test_the_labels_that_were_written_are_read_in_whatever_form(tmp_path, seed):
     ("Onset;Duration;Annotation", [(f"+{a}.0", b - a, c) for a, b, c in STATES]),
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*last until the next one")
-def test_tables_of_other_tools(tmp_path, header, rows):
+def test_label_tables_of_other_tools_are_read(tmp_path, header, rows):
     """Of Noldus, of machines, of trips, a column for each label, and of recordings of sleep."""
     text = "\n".join([header, *(";".join(map(str, row)) for row in rows)]) + "\n"
     assert labels(tmp_path, text) == Y

@@ -41,14 +41,14 @@ def labelled(folder, text, kind="csv", **settings):
 
 
 @pytest.mark.parametrize("rows", ["0,3,\n3,10,a\n", "0,3\n3,10,a\n"])
-def test_a_stretch_without_a_label(tmp_path, rows):
+def test_a_stretch_without_a_label_is_unknown(tmp_path, rows):
     text = f"start,end,label\n{rows}"
     with pytest.raises(DataError, match=r"6 of 20 .* at s 0, or their stretch has no label"):
         labelled(tmp_path, text)
     assert labelled(tmp_path, text, blanks=True) == [-1] * 6 + ["a"] * 14
 
 
-def test_stretches_in_another_unit_of_time(tmp_path):
+def test_stretches_in_another_unit_of_time_are_warned_of(tmp_path):
     """A second of the file is a millisecond: all but the first lie after the end."""
     text = "start,end,label\n0,3000,a\n3000,10000,b\n"
     with pytest.warns(DataWarning, match="2 of 2 intervals hold no sample, or reach beyond"):
@@ -70,7 +70,7 @@ def of_rows(kind, n):
 
 
 @pytest.mark.parametrize("kind", ["txt", "label", "Epoch,Stage", "a"])
-def test_rows_of_samples_at_another_rate(tmp_path, kind):
+def test_label_rows_at_another_rate_are_refused(tmp_path, kind):
     """The labels of the first samples are no labels of all of them."""
     ending = kind if kind == "txt" else "csv"
     names = labelled(tmp_path, of_rows(kind, 20), ending, blanks=True, outside="b")
@@ -97,7 +97,7 @@ def test_a_column_that_does_not_count_rows_is_no_number_of_a_sample(tmp_path):
 
 @pytest.mark.parametrize("are_cleaned", [True, False], ids=["left out", "among the features"])
 @pytest.mark.parametrize("rows", ["0,3,a\n3,10,b\n", "0,3.5,a\n3.5,9,b\n", "2,4,a\n4,6,b\n"])
-def test_labels_that_may_be_samples_or_times(tmp_path, rows, are_cleaned):
+def test_labels_that_may_be_samples_or_times_are_refused(tmp_path, rows, are_cleaned):
     """A column of times was left out, and seconds were taken for the numbers of samples."""
     recording = counted_beside("clock", np.arange(20) / 2, are_cleaned)
     path = tmp_path / "show.csv"
@@ -139,7 +139,7 @@ def counted_beside(name, times, are_cleaned):
 
 
 @pytest.mark.parametrize("step", [0.15, 0.2, 0.05])
-def test_stretches_most_of_which_are_between_two_samples(tmp_path, step):
+def test_stretches_that_mostly_lie_between_samples_are_warned_of(tmp_path, step):
     edges = np.arange(0.0, 9.5, step).round(2)
     names = np.resize(["a", "b"], edges.size - 1)
     rows = zip(edges[:-1], edges[1:], names, strict=True)
@@ -148,7 +148,7 @@ def test_stretches_most_of_which_are_between_two_samples(tmp_path, step):
         labelled(tmp_path, f"start,end,label\n{text}")
 
 
-def test_moments_that_are_times_of_samples_but_for_rounding():
+def test_times_of_labels_match_samples_up_to_rounding():
     """14 * 0.1 is more than 1.4, and was after the sample at 1.4."""
     stretches = [Interval(0, 14 * 0.1, "rest"), Interval(14 * 0.1, 5, "walk")]
     labels = labels_of(stretches, np.round(np.arange(50) / 10, 1)).labels
@@ -170,7 +170,7 @@ test_a_task_without_labels_is_not_one_without_a_change = refused(
 
 
 @pytest.mark.parametrize(("one", "other"), [("1.1", "1.10"), ("01", "1"), ("7", "7.0")])
-def test_two_texts_that_are_one_number(tmp_path, one, other):
+def test_names_that_are_equal_numbers_stay_different_with_a_warning(tmp_path, one, other):
     path = tmp_path / "codes.csv"
     path.write_text("\n".join(["x,label", *(f"1,{one}", f"2,{other}", "3,9")]), encoding="utf-8")
     with pytest.warns(DataWarning, match=f"codes.csv: '{one}' and '{other}' in column 'label' are"):
@@ -179,7 +179,7 @@ def test_two_texts_that_are_one_number(tmp_path, one, other):
     assert read_recording(path).y.tolist() == [1, 2, 3]
 
 
-def test_numbers_that_no_float_tells_apart(tmp_path):
+def test_labels_that_are_integers_beyond_floats_are_refused(tmp_path):
     """As pandas reads whole numbers of which one is missing."""
     table = pa.table({"x": [1.0, 2.0, 3.0], "label": [None, 2**60, 2**60 + 1]})
     parquet.write_table(table, tmp_path / "hashes.parquet")
@@ -194,7 +194,7 @@ def test_numbers_that_no_float_tells_apart(tmp_path):
     [0, 0, pd.NA, "  ", 1, -1],
     ids=["NaN", "NA", "objects", "blank"],
 )
-def test_what_has_no_label_is_in_no_interval(y):
+def test_samples_without_a_label_are_in_no_interval(y):
     """A NaN is not equal to itself: each was an interval that is called nan."""
     found = intervals_of(y, np.arange(6))
     assert [(one.start, one.end, float(one.label)) for one in found] == [(0, 2, 0), (4, 5, 1)]
@@ -232,7 +232,7 @@ def test_a_name_is_the_same_state_in_every_file_wherever_labels_are_blank(tmp_pa
     (["a", "a", None, "b"], ["a", "a", -1, "b"]),
     ids=["numbers", "decimals", "large", "truths", "names"],
 )
-def test_labels_beside_a_blank_stay_what_they_are(labels, expected):
+def test_labels_beside_a_blank_keep_their_type(labels, expected):
     frame = pd.DataFrame({"who": ["x"] * 4, "a": np.arange(4.0), "label": labels})
     (found,) = from_long(frame, recording="who")
     assert found.y.tolist() == expected
@@ -251,7 +251,7 @@ class TestIndex:
         return pd.DataFrame(X, index=index, columns=["a", "b"])
 
     @pytest.mark.parametrize("index", [DAYS, WALKS, [f"row {i}" for i in range(60)]])
-    def test_by_the_index_where_both_have_one(self, index):
+    def test_labels_are_matched_to_rows_by_an_index(self, index):
         X = self.frame(index)
         shuffled = np.random.default_rng(1).permutation(60)
         y = pd.Series(self.Y, index=X.index)
@@ -272,7 +272,7 @@ class TestIndex:
         ([7] * 60, [7] * 60),
         (DAYS, DAYS.tz_convert("UTC")),
     )
-    def test_by_the_order_where_an_index_says_nothing(self, rows, labels):
+    def test_labels_are_matched_to_rows_by_order_if_an_index_only_counts(self, rows, labels):
         y = pd.Series(self.Y, index=labels)
         learner = MetricLearner(metric="diagonal").fit([self.frame(rows)] * 2, [y, self.Y])
         assert encode(learner, [self.frame(rows)], [y])[0].breakpoints == [20, 40, 60]
@@ -283,7 +283,7 @@ class TestIndex:
         (range(100, 160), range(50, 110)),
         (range(60), range(59, -1, -1)),
     )
-    def test_refused_where_they_do_not_match(self, rows, labels):
+    def test_labels_with_another_index_than_the_rows_are_refused(self, rows, labels):
         y = pd.Series(self.Y, index=labels)
         message = "the index of the labels of frame 'one' is not"
         with pytest.raises(DataError, match=message):
@@ -328,7 +328,7 @@ ZEROS = np.zeros((6, 1))
 
 @pytest.mark.parametrize("unknown", [None, np.nan, pd.NA, "", -1])
 @pytest.mark.parametrize("holder", [list, lambda y: np.array(y, dtype=object), pd.Series])
-def test_an_unknown_name_is_no_boundary(unknown, holder):
+def test_an_unknown_label_is_no_boundary(unknown, holder):
     """numpy would make the text "nan" of a NaN beside text, and "-1" of the number."""
     (codes,) = read_boundaries(
         [holder(["a", "a", unknown, unknown, "b", "c"])], [ZEROS], "it"
@@ -372,7 +372,7 @@ def written(path, header, rows=EVENTS, **kwargs):
     "Verhalten Startzeit Endzeit",
     "activity tStart tEnd",
 )
-def test_columns_in_the_usual_languages(tmp_path, header):
+def test_columns_of_labels_are_found_in_several_languages(tmp_path, header):
     header = header.split("|") if "|" in header else header.split()
     found = read_intervals(written(tmp_path / "cow.csv", header))
     assert found == {"cow": [Interval(start, end, label) for label, start, end in EVENTS]}
@@ -401,7 +401,7 @@ DATES = (DAY + pd.to_timedelta(SECONDS, unit="s")).to_numpy()
 
 
 @cases(SECONDS, DATES, 1714550400 + SECONDS, (1714550400 + SECONDS) * 1000)
-def test_seconds_since_the_start_whatever_the_recording_counts(tmp_path, times):
+def test_labels_may_count_seconds_since_the_start(tmp_path, times):
     table = written(tmp_path / "cow.csv", ["label", "onset", "offset"])
     assert with_labels([cow(times)], table)[0].y.tolist() == LABELS
     lasting = [(label, start, end - start) for label, start, end in EVENTS]
@@ -419,7 +419,7 @@ def test_seconds_since_the_start_whatever_the_recording_counts(tmp_path, times):
 
 
 @pytest.mark.parametrize("style", ["%Y-%m-%d %H:%M:%S.%f", "%d.%m.%Y %H:%M:%S.%f"])
-def test_dates_as_other_tools_write_them(tmp_path, style):
+def test_dates_of_other_tools_are_read(tmp_path, style):
     def date(seconds):
         return (DAY + pd.Timedelta(seconds=seconds)).strftime(style)
 
@@ -437,7 +437,7 @@ def test_dates_as_other_tools_write_them(tmp_path, style):
             with_labels([cow(DATES)], table)
 
 
-def test_a_clock_of_the_day_and_seconds_since_the_start(tmp_path):
+def test_clock_times_of_labels_match_seconds_of_recordings(tmp_path):
     clock = pd.Series(pd.to_datetime(DATES)).dt.strftime("%H:%M:%S.%f")
     pd.DataFrame({"t": clock, "x": 0.0}).to_csv(tmp_path / "cow.csv", index=False)
     found = read_recording(tmp_path / "cow.csv", need_labels=False, time_column="t")
@@ -458,7 +458,7 @@ def test_a_rate_gives_times_and_seconds_without_times_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("column", ["viagem", "animal", "subject"])
-def test_the_column_that_holds_the_names_of_recordings(tmp_path, column):
+def test_the_column_with_names_of_recordings_is_found(tmp_path, column):
     """Whatever it is called, and though a column of another name looks more like it."""
     rows = [(name, "s1", *event) for name, event in product(("b", "a", "c"), EVENTS)]
     table = written(tmp_path / "all.csv", [column, "session", "event", "start", "end"], rows)
@@ -476,7 +476,7 @@ SEVERAL = [
 HEADER = ["recording", "observer", "behavior", "start", "end"]
 
 
-def test_several_behaviours_are_layers_where_they_were_looked_for(tmp_path):
+def test_behaviours_are_layers_of_the_recordings_where_they_were_looked_for(tmp_path):
     """Ann looked for both, and saw no walk in b; Ben never looked for walks."""
     table = written(tmp_path / "all.csv", HEADER, SEVERAL)
     cows = [cow(name=name) for name in "abc"]
@@ -530,7 +530,7 @@ def test_a_project_of_boris_lists_what_was_looked_for(tmp_path):
     assert set(layers["walk"][1].y) == {"no walk"}
 
 
-def test_tiers_are_layers(tmp_path):
+def test_tiers_of_a_label_file_are_layers(tmp_path):
     rows = [("gait", *event) for event in EVENTS] + [("head", "up", 0.0, 6.0)]
     table = written(tmp_path / "cow.csv", ["tier", "label", "start", "end"], rows)
     layers = layers_of([cow()], table)

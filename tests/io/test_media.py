@@ -43,14 +43,14 @@ def column(recording, name):
 
 
 class TestReading:
-    def test_a_second_is_a_sample(self, show):
+    def test_a_second_of_sound_or_film_is_a_sample(self, show):
         found = read_media(show)
         assert found.X.shape == (9, 102)
         assert found.features == (*SOUND, *PICTURE)
         assert (found.name, found.y, found.time.name) == ("show", None, "seconds")
         assert found.time.values.tolist() == list(range(9))
 
-    def test_the_change_is_at_its_second(self, show):
+    def test_a_change_in_a_film_is_at_its_second(self, show):
         found = read_media(show)
         for name in ("chroma_A", "gabor_medium_0_top_left", "hue_0"):
             values = column(found, name)
@@ -58,7 +58,7 @@ class TestReading:
             assert high[0] != high[-1], name
             assert len({*high[:5]}) == len({*high[5:]}) == 1, name
 
-    def test_what_there_is_is_read_by_default(self, tmp_path):
+    def test_the_streams_that_a_film_has_are_read_by_default(self, tmp_path):
         silent = write_media(tmp_path / "silent.mkv", pictures=stripes(6, "down"))
         assert read_media(silent).features == PICTURE
         spoken = write_media(tmp_path / "spoken.mkv", tone(300, 2.6))
@@ -79,7 +79,7 @@ class TestReading:
         rows = 180 * len(SOUND) * 8
         assert long - short < 4 * rows < 200 * RATE
 
-    def test_files_are_recordings_like_others(self, show):
+    def test_sound_and_film_are_recordings_like_others(self, show):
         (found,) = read_recordings(show, need_labels=False, stream="video", ignore=["hue_0"])
         assert found.features == tuple(name for name in PICTURE if name != "hue_0")
         (found,) = read_recordings(show.parent, need_labels=False)
@@ -87,7 +87,7 @@ class TestReading:
 
 
 class TestErrors:
-    def test_a_stream_that_is_not_there(self, tmp_path):
+    def test_a_missing_stream_of_a_film_is_named(self, tmp_path):
         path = write_media(tmp_path / "silent.mkv", pictures=stripes(4, "down"))
         for stream in ("audio", "both"):
             with pytest.raises(DataError, match=r"silent\.mkv: it has no audio stream, only video"):
@@ -98,7 +98,7 @@ class TestErrors:
             (tmp_path / name).write_bytes(show.read_bytes())
             assert read_media(tmp_path / name).X.shape == (9, 102)
 
-    def test_what_is_no_film(self, tmp_path):
+    def test_files_that_are_no_films_are_refused(self, tmp_path):
         for name, content in (("empty.mkv", b""), ("junk.mp4", b"no film" * 500)):
             (tmp_path / name).write_bytes(content)
             with pytest.raises(DataError, match=f"{name}: no file of sound or pictures"):
@@ -109,7 +109,7 @@ class TestErrors:
         with pytest.raises(DataError, match=r"folder\.mkv: no file of sound"):
             read_media(tmp_path / "folder.mkv")
 
-    def test_a_truncated_film(self, show, tmp_path):
+    def test_a_truncated_film_is_refused(self, show, tmp_path):
         content = show.read_bytes()
         (tmp_path / "part.mkv").write_bytes(content[: len(content) // 3])
         with pytest.raises(DataError, match=r"of the 9 seconds that it says .*: it is trunc"):
@@ -136,12 +136,12 @@ class TestErrors:
         with pytest.raises(DataError, match=r"nan\.wav: .*: sound that is not finite"):
             read_media(path)
 
-    def test_labels_are_elsewhere(self, show):
+    def test_films_are_refused_where_labels_are_needed(self, show):
         with pytest.raises(DataError, match=r"pictures hold no labels: .*with_labels"):
             read_recordings(show)
 
     @pytest.mark.parametrize(("module", "needed"), [("av", "av"), ("skimage.color", "skimage")])
-    def test_the_extra_is_named(self, show, monkeypatch, module, needed):
+    def test_the_missing_extra_for_media_is_named(self, show, monkeypatch, module, needed):
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(MissingExtraError, match=rf"needs {needed}: pip install .*\[media\]"):
             read_media(show)
@@ -149,7 +149,7 @@ class TestErrors:
 
 class TestSound:
     @pytest.mark.parametrize(("hertz", "pitch"), [(261.6, "C"), (440, "A"), (880, "A"), (587, "D")])
-    def test_the_pitch_of_a_tone(self, hertz, pitch):
+    def test_the_pitch_of_a_tone_is_found(self, hertz, pitch):
         found = dict(zip(SOUND, second(hertz), strict=True))
         chroma = {name: value for name, value in found.items() if name.startswith("chroma")}
         assert max(chroma, key=chroma.get) == f"chroma_{pitch}"
@@ -169,14 +169,14 @@ class TestPicture:
         found = describe_picture(np.repeat(grey[..., None], 3, 2).astype(np.uint8))
         assert PICTURE[int(found[:48].argmax())].startswith(f"gabor_medium_{angle}_")
 
-    def test_quarters_are_where_they_are_called(self, rng):
+    def test_features_of_quarters_are_those_of_their_place(self, rng):
         picture = np.full((64, 64, 3), 100, dtype=np.uint8)
         picture[34:62, 2:30] = rng.integers(0, 256, (28, 28, 1))
         found = dict(zip(PICTURE, describe_picture(picture), strict=True))
         fine = {name: value for name, value in found.items() if name.startswith("gabor_fine_0")}
         assert max(fine, key=fine.get) == "gabor_fine_0_bottom_left"
 
-    def test_shares_of_colours(self):
+    def test_shares_of_colours_are_those_of_the_pixels(self):
         picture = np.zeros((64, 64, 3), dtype=np.uint8)
         picture[:32] = (255, 0, 0)
         found = dict(zip(PICTURE, describe_picture(picture), strict=True))
@@ -203,7 +203,7 @@ def second(hertz):
         ("labels.csv", "x,start,end,label\n1,0,1,a\n2,1,2,b\n", False),
     ],
 )
-def test_labels_beside_sound_are_no_recordings(tmp_path, name, text, sound):
+def test_label_files_beside_sound_are_no_recordings(tmp_path, name, text, sound):
     for who in ("ann", "ben"):
         write_media(tmp_path / f"{who}.wav", tone(440, 2))
     table = tmp_path / name

@@ -183,7 +183,7 @@ class TestLinesThatAreNoRows:
         ("Titel, mit, vielen, Kommas\n" + GERMAN, [1]),
         (GERMAN.replace("\n", "\nm/s;m/s;\n", 1), [2]),
     )
-    def test_titles_and_units(self, tmp_path, text, lines):
+    def test_titles_and_units_around_a_header_are_skipped(self, tmp_path, text, lines):
         path = put(tmp_path, text)
         for given in ({}, {"skip_lines": lines}):
             (found,) = read_recordings(path, **given)
@@ -222,13 +222,13 @@ class TestLinesThatAreNoRows:
 
     @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
     @pytest.mark.parametrize("separator", [",", ";", "\t"])
-    def test_rows_of_separators_at_the_end(self, tmp_path, separator, end):
+    def test_rows_of_separators_at_the_end_are_skipped(self, tmp_path, separator, end):
         """Excel writes them for cells that were once used; they were refused for having no time."""
         rows = ["t,a,label", "0,1.5,x", "1,2.5,x", "2,3.5,z", ",,", ", ,", ",,"]
         path = put(tmp_path, end.join([*rows, ""]).replace(",", separator))
         assert read_recording(path, time_column="t").X.tolist() == [[1.5], [2.5], [3.5]]
 
-    def test_what_mac_and_excel_put_beside_a_table(self, tmp_path):
+    def test_hidden_files_of_mac_and_excel_are_ignored(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "one.csv.zip", "w") as archive:
             archive.writestr("one.csv", TABLE)
             archive.writestr("__MACOSX/._one.csv", b"\0\5\x16\7")
@@ -239,7 +239,7 @@ class TestLinesThatAreNoRows:
 
 
 class TestCompression:
-    def test_all_kinds_are_read(self, tmp_path):
+    def test_every_kind_of_compression_is_read(self, tmp_path):
         content = written(tmp_path / "plain.csv", ";", ",").read_bytes()
         for module, suffix in ((gzip, "gz"), (bz2, "bz2"), (lzma, "xz")):
             with module.open(tmp_path / f"{suffix}.csv.{suffix}", "wb") as file:
@@ -251,7 +251,7 @@ class TestCompression:
         for recording in found:
             np.testing.assert_array_equal(recording.X, X)
 
-    def test_archives_of_several_files(self, tmp_path):
+    def test_archives_of_several_tables_are_refused(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "two.csv.zip", "w") as archive:
             archive.writestr("a.csv", "x")
             archive.writestr("b.csv", "x")
@@ -288,7 +288,7 @@ class TestCompression:
 class TestKinds:
     @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
     @pytest.mark.parametrize("micro", [0, 500_000])
-    def test_times_of_a_day(self, tmp_path, kind, micro):
+    def test_times_of_day_are_read_from_every_kind_of_file(self, tmp_path, kind, micro):
         times = [dt.time(10, 0, i, micro * (i % 2)) for i in range(12)]
         frame = pd.DataFrame({"t": times, "x": np.arange(12) % 3, "label": ["a"] * 6 + ["b"] * 6})
         found = read_recording(write(frame, tmp_path / f"walk.{kind}"), time_column="t")
@@ -297,7 +297,7 @@ class TestKinds:
 
     @pytest.mark.parametrize("word", ["-", "?", "n/a", "missing", "#DIV/0!", "N.D."])
     @pytest.mark.parametrize("kind", ["csv", "xlsx"])
-    def test_words_for_a_missing_value(self, tmp_path, word, kind):
+    def test_words_for_missing_values_are_recognised(self, tmp_path, word, kind):
         frame = pd.DataFrame({"x": [1.5, word, 2.5, 3.5], "label": [0, 0, 1, 1]})
         path = write(frame, tmp_path / f"walk.{kind}")
         with pytest.raises(DataError, match=r"a missing value in row 1 \(line 3\), column 'x'"):
@@ -305,7 +305,7 @@ class TestKinds:
         with pytest.warns(DataWarning, match="1 value interpolated"):
             assert read_recording(path, missing="interpolate").X[1, 0] == 2.0
 
-    def test_further_sheets_are_named(self, tmp_path):
+    def test_sheets_that_are_not_read_are_named(self, tmp_path):
         frame = pd.DataFrame(ROWS, columns=["a", "b", "label"])
         with pd.ExcelWriter(tmp_path / "one.xlsx", engine="openpyxl") as writer:
             for sheet in ("data", "notes"):
@@ -314,7 +314,7 @@ class TestKinds:
             (found,) = read_recordings(tmp_path)
         np.testing.assert_array_equal(found.X, X)
 
-    def test_dates_are_no_feature(self, tmp_path):
+    def test_a_column_of_dates_is_no_feature(self, tmp_path):
         days = pd.to_datetime(["2020-01-01", "2020-01-02"])
         frame = pd.DataFrame({"day": days, "a": [1.0, 2.0], "label": [0, 1]})
         file = write(frame, tmp_path / "one.parquet")
@@ -322,12 +322,12 @@ class TestKinds:
             read_recordings(file)
         assert read_recordings(file, time_column="day")[0].features == ("a",)
 
-    def test_the_row_numbers_that_pandas_writes_are_no_feature(self, tmp_path):
+    def test_row_numbers_that_pandas_writes_are_no_feature(self, tmp_path):
         pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}).to_csv(tmp_path / "one.csv")
         assert read_recording(tmp_path / "one.csv").features == ("a",)
 
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
-    def test_without_pandas_it_says_what_to_install(self, tmp_path, monkeypatch, kind):
+    def test_a_missing_pandas_is_named_with_what_to_install(self, tmp_path, monkeypatch, kind):
         file = put(tmp_path, "a,label\n1,0\n", f"one.{kind}")
         monkeypatch.setitem(sys.modules, "pandas", None)  # what Python does for a missing module
         with pytest.raises(MissingExtraError, match=r"pip install 'structsvm-partitioning\[files"):
@@ -343,7 +343,7 @@ class TestMissingValues:
         }
     )
 
-    def test_every_block_is_named(self, tmp_path):
+    def test_every_block_of_missing_values_is_named(self, tmp_path):
         with pytest.raises(DataError) as raised:
             read_recordings(write(self.FRAME, tmp_path / "one.csv"))
         assert (
@@ -362,13 +362,13 @@ class TestMissingValues:
             (found,) = read_recordings(path, missing="interpolate")
         np.testing.assert_allclose(found.X, [[1, 1], [2, 1], [3, 2], [4, 3], [5, 3]])
 
-    def test_it_is_linear_in_time(self, tmp_path):
+    def test_missing_values_are_interpolated_linearly_in_time(self, tmp_path):
         path = write(self.FRAME.assign(t=[0.0, 1.0, 2.9, 3.0, 4.0]), tmp_path / "one.csv")
         with pytest.warns(DataWarning, match="interpolated|irregularly"):
             (found,) = read_recordings(path, missing="interpolate", time_column="t")
         np.testing.assert_allclose(found.X[:, 0], [1, 2, 3.9, 4, 5])
 
-    def test_an_empty_column_is_named(self, tmp_path):
+    def test_a_column_without_values_is_named(self, tmp_path):
         path = write(self.FRAME.assign(c=np.nan), tmp_path / "one.csv")
         with pytest.raises(DataError, match=r"column 'c' of one has no value.*ignore='c'"):
             read_recordings(path, missing="interpolate")
@@ -381,7 +381,7 @@ def test_names_that_are_formulas_are_quoted_in_tables(name):
 
 
 @pytest.mark.parametrize("value", ["-1", "+2.5", "-1,5", "'tis", "a-b", 3, -1.0, None])
-def test_numbers_and_other_names_are_not(value):
+def test_numbers_and_harmless_names_are_not_quoted_in_tables(value):
     assert cell(value) == value
 
 

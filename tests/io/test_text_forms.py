@@ -25,7 +25,7 @@ def table(sign=str, end=""):
 
 
 @cases("0.0000", "1.0000", "0.3000", "-2.0")
-def test_one_value_a_line_has_no_header(tmp_path, first):
+def test_a_file_of_one_value_a_line_has_no_header(tmp_path, first):
     """As the .frame files of NeMo: the first of them was taken for a name."""
     path = put(tmp_path, "\n".join([first, *["0.2500", "0.7500"] * 10]), "one.frame")
     with pytest.warns(DataWarning, match="no header"):
@@ -39,7 +39,7 @@ def test_one_value_a_line_has_no_header(tmp_path, first):
 
 class TestEncodings:
     @cases(*OTHERS)
-    def test_lines_in_another_encoding_are_told_and_read(self, tmp_path, others):
+    def test_lines_in_another_encoding_are_read_with_a_warning(self, tmp_path, others):
         """The whole file was read as cp1252: one state became two."""
         lines = [
             f"{value},{name}\n".encode("latin-1" if k in others else "utf-8")
@@ -51,7 +51,7 @@ class TestEncodings:
             assert read_recording(path).y.tolist() == STATES.tolist()
 
     @cases("latin-1", "cp1252", "utf-8")
-    def test_one_encoding_is_read_without_a_word(self, tmp_path, encoding):
+    def test_every_usual_encoding_is_read_without_a_warning(self, tmp_path, encoding):
         path = put(tmp_path, table().encode(encoding))
         assert read_recording(path).y.tolist() == STATES.tolist()
 
@@ -67,13 +67,13 @@ class TestEncodings:
         table().encode().replace(b"\ncaf", b"\n" + bytes(30) + b"\ncaf", 2),
         table().encode().replace(b"\nrue", bytes(3) + b"\nrue", 1),
     )
-    def test_zeros_that_a_loss_of_power_leaves(self, tmp_path, content):
+    def test_zero_bytes_left_by_a_loss_of_power_are_skipped(self, tmp_path, content):
         path = put(tmp_path, content)
         with pytest.warns(DataWarning, match="zero bytes left out in"):
             assert read_recording(path).X.ravel().tolist() == VALUES.tolist()
 
     @cases(bytes(range(256)) * 4, table().encode().replace(b"rue", b"r\0ue"))
-    def test_what_is_no_text(self, tmp_path, content):
+    def test_files_that_are_no_text_are_refused(self, tmp_path, content):
         with pytest.raises(DataError, match=r"cannot be read: .*no text, or damaged"):
             read_recording(put(tmp_path, content))
 
@@ -87,12 +87,12 @@ class TestNumbers:
         (str, ";"),
         (lambda value: f"+{value}" if value > 0 else value, " ;"),
     )
-    def test_other_signs_and_ends_of_lines(self, tmp_path, sign, end):
+    def test_other_minus_signs_and_line_ends_are_read(self, tmp_path, sign, end):
         found = read_recording(put(tmp_path, table(sign, end)))
         assert found.X.ravel().tolist() == VALUES.tolist()
         assert found.y.tolist() == STATES.tolist()
 
-    def test_words_with_dashes_stay(self, tmp_path):
+    def test_dashes_in_names_are_kept(self, tmp_path):
         names = {"café": "2\u20135 years", "rue": "A\u22121", "x": "x"}
         text = table()
         for name, other in names.items():
@@ -106,7 +106,7 @@ class TestNumbers:
         ("x,place\n1,4\n2,lost\n3,5\n4,lost\n", None),
         ("x,place\n1,a\n2,b\n3,c\n4,d\n", None),
     )
-    def test_words_become_categories_where_they_are_words(self, tmp_path, text, advice):
+    def test_categories_are_advised_only_for_columns_of_words(self, tmp_path, text, advice):
         path = put(tmp_path, text)
         with pytest.raises(DataError, match="is not a number") as caught:
             read_recording(path, need_labels=False)
@@ -146,7 +146,7 @@ class TestHeaders:
         ("left,right,label\nmm,mm,\n" + columns(*SCALED[:2]), "left, right"),
     )
     @pytest.mark.filterwarnings("ignore:the samples. 1 column left out:UserWarning")
-    def test_several_rows_are_joined(self, tmp_path, text, names):
+    def test_headers_of_several_rows_are_joined(self, tmp_path, text, names):
         path = put(tmp_path, text)
         found = read_recording(path)
         kept = [name for name in found.features if "coords" not in name]
@@ -162,7 +162,7 @@ class TestHeaders:
         ("", "  ", ""),
         ("# recorded by Anna\n", "\t", ""),
     )
-    def test_rows_without_a_header_are_all_read(self, tmp_path, above, separator, end):
+    def test_all_rows_are_read_where_there_is_no_header(self, tmp_path, above, separator, end):
         rows = columns(*SCALED[:3]).replace(",", separator).replace("\n", f"{end}\n")
         path = put(tmp_path, above + rows)
         with pytest.warns(DataWarning, match="no header: its columns are called 'column 1'"):
@@ -216,7 +216,7 @@ class TestHeaders:
         assert [name.strip("%") for name in found.features] == ["x", "y"]
         assert found.X.shape == (12, 2)
 
-    def test_blanks_of_typesetters(self, tmp_path):
+    def test_thin_and_hard_spaces_are_read_as_blanks(self, tmp_path):
         text = columns(*SCALED[:2]).replace(",-", ",\u2009\u2212").replace(",r", ",\u00a0r")
         found = read_recording(put(tmp_path, "a,b,label\n" + text))
         np.testing.assert_array_equal(found.X, np.transpose(SCALED[:2]))

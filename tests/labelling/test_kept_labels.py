@@ -26,7 +26,7 @@ def kept_in(folder, some):
 
 
 @pytest.mark.parametrize("time", TIMES.values(), ids=TIMES)
-def test_what_is_kept_is_there_again_and_is_what_fit_reads(tmp_path, time):
+def test_kept_labels_are_restored_and_read_by_fit(tmp_path, time):
     some = recordings(time)
     marked = {one.name: [(5 * k, 5 * k + 4, name) for k, name in enumerate(NAMES)] for one in some}
     kept_in(tmp_path, some).change(marked)
@@ -38,7 +38,7 @@ def test_what_is_kept_is_there_again_and_is_what_fit_reads(tmp_path, time):
             assert set(one.y[end : end + 1].tolist()) == {-1}
 
 
-def test_nobody_has_looked_is_not_nothing_there(tmp_path):
+def test_unlabelled_samples_differ_from_samples_without_behaviour(tmp_path):
     some = recordings()
     kept_in(tmp_path, some).change({some[0].name: [(0, 10, "walk"), (20, 30, NOTHING)]})
     first, second, _ = with_labels(some, tmp_path, blanks=True)
@@ -46,7 +46,7 @@ def test_nobody_has_looked_is_not_nothing_there(tmp_path):
     assert second.y.tolist() == [-1] * T
 
 
-def test_stretches_without_names_are_told_apart_where_none_has_one(tmp_path):
+def test_stretches_without_names_are_numbered_if_none_has_a_name(tmp_path):
     some = recordings()
     kept = kept_in(tmp_path, some)
     kept.change({some[0].name: [(0, 10, ""), (10, 30, ""), (30, 40, NOTHING)]})
@@ -64,7 +64,7 @@ def test_stretches_without_names_are_told_apart_where_none_has_one(tmp_path):
     ]
 
 
-def test_every_state_that_ever_was_is_reached_by_undo(tmp_path):
+def test_undo_reaches_every_earlier_state_of_the_labels(tmp_path):
     some = recordings()
     name = some[0].name
     kept = kept_in(tmp_path, some)
@@ -102,7 +102,7 @@ def test_every_state_that_ever_was_is_reached_by_undo(tmp_path):
         ([(0, 5, "a" * 201)], "cannot be a name"),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_is_changed(tmp_path, segments, said):
+def test_an_impossible_change_of_labels_is_refused_and_changes_nothing(tmp_path, segments, said):
     some = recordings()
     kept = kept_in(tmp_path, some)
     before = kept.table.read_bytes()
@@ -123,7 +123,7 @@ def test_a_change_between_samples_of_one_time_is_refused(tmp_path):
     assert [tuple(one) for one in kept.segments[some[0].name]] == [(0, 4, "a")]
 
 
-def test_a_recording_of_one_sample_is_labelled(tmp_path):
+def test_labels_of_a_recording_of_one_sample_are_kept(tmp_path):
     one = Recording("short", np.zeros((1, 2)), None, ("x", "y"))
     kept = kept_in(tmp_path, [one])
     kept.change({"short": [(0, 1, "walk")]})
@@ -151,7 +151,7 @@ def test_a_recording_without_labels_may_go_and_others_may_come(tmp_path):
     assert set(read_intervals(kept.table)) >= {"dan"}
 
 
-def test_files_that_changed_meanwhile_are_refused(tmp_path):
+def test_labels_of_files_that_changed_meanwhile_are_refused(tmp_path):
     source = tmp_path / "walk.csv"
     source.write_text("x\n1\n")
     one = Recording("walk", np.zeros((T, 1)), None, ("x",), source=str(source))
@@ -169,7 +169,7 @@ def test_files_that_changed_meanwhile_are_refused(tmp_path):
     assert [tuple(s) for s in again.segments["walk"]] == [(0, 5, "walk")]
 
 
-def test_wherever_a_process_is_killed_the_labels_before_or_after_are_there(tmp_path, monkeypatch):
+def test_a_process_killed_at_any_call_leaves_old_or_new_labels(tmp_path, monkeypatch):
     """Every call that touches the disk is the last one, once."""
     some = recordings()
     name = some[0].name

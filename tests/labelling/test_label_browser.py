@@ -286,7 +286,7 @@ def test_a_sample_has_one_label_whatever_is_dragged(page):
         page.until(lambda: page.by_id("told").text == "Undone.")
 
 
-def test_the_keyboard_is_enough(page):
+def test_labelling_works_by_keyboard_alone(page):
     page.press(Keys.TAB)  # wherever the focus is
     page.browser.execute_script("document.activeElement.blur()")
     page.press(Keys.HOME, "s", *[Keys.ARROW_RIGHT] * 9, "s")
@@ -309,7 +309,7 @@ def test_the_keyboard_is_enough(page):
     assert page.by_id("recording").text.splitlines()[0] == "<b>ben & 'co'"
 
 
-def test_a_name_with_markup_is_a_name(page):
+def test_names_with_markup_are_shown_as_text(page):
     page.drag(10, 30)
     page.name("<img src=x onerror=alert(1)> & <b>")
     assert page.kept("ann")[0][2] == "<img src=x onerror=alert(1)> & <b>"
@@ -337,13 +337,13 @@ def test_times_are_in_the_units_of_the_user_and_in_a_table_for_screen_readers(pa
     assert page.browser.execute_script(named) == 0
 
 
-def test_a_recording_of_one_sample_is_labelled(page):
+def test_a_recording_of_one_sample_is_labelled_in_the_browser(page):
     page.choose("short")
     page.press("x", told="nothing there")
     assert page.kept("short") == [(0, 1, "nothing")]
 
 
-def test_a_second_tab_is_refused_in_a_sentence_and_a_page_may_be_loaded_again(page):
+def test_a_second_tab_is_refused_and_a_page_may_be_reloaded(page):
     page.drag(10, 30)
     page.name("walk")
     first = page.browser.current_window_handle
@@ -360,13 +360,13 @@ def test_a_second_tab_is_refused_in_a_sentence_and_a_page_may_be_loaded_again(pa
     page.until(lambda: page.lane("label") == ["walk"])
 
 
-def test_a_wrong_token_is_answered_by_a_sentence(page):
+def test_a_wrong_token_is_refused_with_a_sentence(page):
     page.browser.get(page.server.address[:-5] + "/")
     assert "lacks its token" in page.browser.find_element(By.TAG_NAME, "body").text
     page.browser.get_log("browser")
 
 
-def test_what_cannot_be_saved_is_said_and_taken_back(page, tmp_path):
+def test_a_change_that_cannot_be_saved_is_reported_and_undone(page, tmp_path):
     page.drag(10, 30)
     page.name("walk")
     with np.load(tmp_path / "w" / "ann.npz") as there:
@@ -378,7 +378,7 @@ def test_what_cannot_be_saved_is_said_and_taken_back(page, tmp_path):
     page.browser.get_log("browser")
 
 
-def test_when_the_server_has_ended_the_page_says_so(browser, tmp_path):
+def test_the_page_says_that_the_server_has_ended(browser, tmp_path):
     folder = write(tmp_path / "w", {"ann": np.zeros((60, 2))})
     with served(folder) as server:
         page = Page(browser, server)
@@ -389,7 +389,7 @@ def test_when_the_server_has_ended_the_page_says_so(browser, tmp_path):
     browser.get_log("browser")
 
 
-def test_learning_can_be_stopped_and_what_it_cannot_do_is_said(page):
+def test_learning_can_be_stopped_and_its_errors_are_shown(page):
     page.press("l")
     page.until(lambda: page.by_id("learn").text.startswith("Stop"))
     page.press("l")
@@ -440,12 +440,12 @@ def test_films_without_sound_are_recordings_with_their_film_beside(browser, tmp_
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_light_and_dark_are_legible(page, scheme):
+def test_the_page_of_labels_is_legible_on_light_and_dark(page, scheme):
     for name, contrast in contrasts(page.browser, scheme, ["ink", "soft", "learned", "no"]).items():
         assert contrast >= 4.5, (name, contrast)
 
 
-def test_a_phone_scrolls_down_only(page):
+def test_the_page_of_labels_scrolls_down_only_on_a_phone(page):
     page.drag(10, 30)
     page.name("a name that is rather long, as those of people often are")
     with screen_of(page.browser, 390, 844, mobile=True):
@@ -455,7 +455,7 @@ def test_a_phone_scrolls_down_only(page):
         assert page.by_id("picture").size["width"] <= 390
 
 
-def test_accepting_never_takes_the_place_of_what_was_labelled(page, monkeypatch):
+def test_accepted_predictions_never_replace_labels(page, monkeypatch):
     found = [
         {"start": 0, "end": 20, "state": "a", "margin": None},
         {"start": 20, "end": 40, "state": "b", "margin": 3.0},

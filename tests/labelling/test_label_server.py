@@ -46,7 +46,7 @@ def page(server):
     asking.close()
 
 
-def test_only_this_machine_is_answered(server):
+def test_the_server_answers_this_machine_only(server):
     assert server._socket.getsockname()[0] == "127.0.0.1"
     assert server.address.startswith(f"http://127.0.0.1:{server._socket.getsockname()[1]}/")
     assert len(server.token) >= 32
@@ -66,7 +66,7 @@ def test_only_this_machine_is_answered(server):
     ],
 )
 @pytest.mark.parametrize("path", ["", "change", "main.js"])
-def test_whoever_else_asks_is_refused(server, path, about, said):
+def test_the_server_refuses_requests_of_other_pages(server, path, about, said):
     status, headers, text = Asking(server.address).ask(path, **about)
     assert status == 403
     assert said in text
@@ -105,7 +105,7 @@ def test_a_second_page_is_refused_in_a_sentence_until_the_first_is_closed(server
     second.close()
 
 
-def test_what_is_done_is_in_the_answer_and_in_the_table(server, page):
+def test_a_change_of_labels_is_in_the_answer_and_in_the_table(server, page):
     names = [one["name"] for one in page.news["recordings"]]
     assert sorted(names) == sorted(["ann", "ben", "<b>cy"])
     status, answer = page.post("change", labels={"<b>cy": [[0, 50, " <i>a\n b "]]})
@@ -120,7 +120,7 @@ def test_what_is_done_is_in_the_answer_and_in_the_table(server, page):
     assert page.post("step", by=1)[1]["labels"] == {"<b>cy": [[0, 50, "<i>a b"]]}
 
 
-def test_a_disk_that_is_full_is_said_and_nothing_is_changed(server, page, monkeypatch):
+def test_a_full_disk_is_reported_and_changes_no_labels(server, page, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "labels.csv")
 
@@ -135,7 +135,7 @@ def test_a_disk_that_is_full_is_said_and_nothing_is_changed(server, page, monkey
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 1000, 30_001])
-def test_traces_hold_the_least_and_the_greatest_value_of_all_that_is_shown(n):
+def test_traces_hold_the_extremes_of_all_shown_samples(n):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -160,7 +160,7 @@ def test_traces_hold_the_least_and_the_greatest_value_of_all_that_is_shown(n):
                 assert trace["min"] + unit * top == pytest.approx(there.max(), abs=unit)
 
 
-def test_tables_are_read_as_was_typed_and_learned_from_in_the_same_way(tmp_path):
+def test_typed_options_apply_to_reading_and_learning_of_the_page(tmp_path):
     """With times in seconds, a column that is no feature, and labels that the tables have."""
     folder = tmp_path / "people"
     truths = {}
@@ -248,9 +248,7 @@ def begin():
         command.process.kill()
 
 
-def test_killed_at_any_moment_it_loses_no_change_that_was_answered(
-    tmp_path, capsys, monkeypatch, begin
-):
+def test_a_killed_server_loses_no_answered_change(tmp_path, capsys, monkeypatch, begin):
     folder = write(tmp_path / "walks")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     kept = []
@@ -284,7 +282,7 @@ def test_killed_at_any_moment_it_loses_no_change_that_was_answered(
 
 
 @pytest.mark.parametrize("there", ["nothing", "prose", "a file"])
-def test_a_folder_without_recordings_is_refused(tmp_path, capsys, there):
+def test_the_server_refuses_a_folder_without_recordings(tmp_path, capsys, there):
     folder = tmp_path / "empty"
     if there == "a file":
         folder.write_text("x,label\n1,a\n2,b\n")

@@ -28,7 +28,7 @@ XS, YS = changes(6)
 
 
 @pytest.mark.parametrize("features", [None, Lags((0, 1))])
-def test_it_is_the_baseline_of_recordings(features, tmp_path):
+def test_a_learner_of_olda_is_the_baseline_olda(features, tmp_path):
     learner = MetricLearner(metric="olda", features=features)
     learner.fit(XS, YS, baselines=["olda"])
     beside = learner.baselines_["olda"]
@@ -41,7 +41,7 @@ def test_it_is_the_baseline_of_recordings(features, tmp_path):
     assert "nothing is certified" in report_page(again, XS, YS)
 
 
-def test_nothing_is_certified_and_all_who_ask_are_told():
+def test_views_of_a_closed_form_say_that_nothing_is_certified():
     learner = MetricLearner(metric="olda").fit(XS, YS)
     solution = learner.solution_
     assert (solution.lower, solution.upper, solution.gap) == (-np.inf, np.inf, np.inf)
@@ -54,7 +54,7 @@ def test_nothing_is_certified_and_all_who_ask_are_told():
 
 
 @pytest.mark.parametrize("name", ["untrained", "pca", "rca", "lda", "olda"])
-def test_each_is_the_baseline_of_that_name(name, tmp_path):
+def test_every_closed_form_is_the_baseline_of_its_name(name, tmp_path):
     learner = MetricLearner(metric=name).fit(XS, YS, baselines=[name])
     beside = learner.baselines_[name].metric_
     np.testing.assert_array_equal(learner.metric_.factor, beside.factor)
@@ -83,7 +83,7 @@ def test_masked_values_have_no_full_metric_but_the_untrained_one():
     assert MetricLearner(masked, metric="untrained").fit(holes, YS).metric_.price > 0
 
 
-def test_whiten_is_the_shrinkage_of_the_covariance():
+def test_whiten_shrinks_the_covariance():
     half, most = (MetricLearner(metric="rca", whiten=w).fit(XS, YS) for w in (0.5, 0.99))
     usual = MetricLearner(metric="rca").fit(XS, YS)
     np.testing.assert_array_equal(half.metric_.factor, usual.metric_.factor)
@@ -93,14 +93,14 @@ def test_whiten_is_the_shrinkage_of_the_covariance():
 
 
 @cases(("lam", 0.1), ("solver", "frank-wolfe"), ("regularizer", "trace"))
-def test_what_would_do_nothing_is_refused(name, value):
+def test_settings_without_effect_on_a_closed_form_are_refused(name, value):
     with pytest.raises(SettingsError, match=f"{name} does nothing"):
         MetricLearner(metric="olda", **{name: value}).fit(XS, YS)
     with pytest.raises(SettingsError, match="resume= keeps one convex problem"):
         MetricLearner(metric="olda").fit(XS, YS, resume="somewhere")
 
 
-def test_labelled_stretches_are_enough_if_they_change():
+def test_olda_learns_from_labelled_stretches_with_changes():
     part = [np.where(y < 2, y, -1) for y in YS]
     alone = MetricLearner(metric="olda", standardize=None)
     whole = MetricLearner(metric="olda", standardize=None)
@@ -121,7 +121,7 @@ CENTRED = SquaredNorm(center=1)
 
 
 @pytest.mark.parametrize("features", [None, Lags((-1, 0, 1))])
-def test_what_is_shrunk_to_olda_most_is_olda(features):
+def test_a_metric_shrunk_strongly_to_olda_is_olda(features):
     strongly = MetricLearner(features=features, whiten="olda", regularizer=CENTRED, lam=1e6)
     strongly.fit(XS, YS)
     olda = MetricLearner(metric="olda", features=features).fit(XS, YS)
@@ -132,7 +132,7 @@ def test_what_is_shrunk_to_olda_most_is_olda(features):
     assert strongly.is_learned
 
 
-def test_stretches_that_teach_nothing_alone_are_learned_from_in_the_directions_of_olda():
+def test_stretches_without_changes_are_learned_from_in_directions_of_olda():
     """There are fewer directions than features, and the price was sought among the features."""
     P = 3
     rng = np.random.default_rng(30)
@@ -155,9 +155,7 @@ def test_olda_needs_a_change_between_labels():
 
 
 @pytest.mark.parametrize("n_features", [40, 50])
-def test_of_many_features_a_metric_is_learned_in_the_leading_directions_of_olda(
-    n_features, tmp_path
-):
+def test_metrics_of_many_features_are_learned_in_leading_directions_of_olda(n_features, tmp_path):
     Xs, ys = changes(6, n_features=n_features)
     learner = MetricLearner(whiten="olda", regularizer=CENTRED, lam=1.0).fit(Xs, ys)
     assert learner.whitening_.shape == (n_features, LEADING)
@@ -167,7 +165,7 @@ def test_of_many_features_a_metric_is_learned_in_the_leading_directions_of_olda(
     assert load(tmp_path / "m.structsvm").predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
 
 
-def test_labels_in_part_are_completed_in_these_directions():
+def test_partial_labels_are_completed_in_directions_of_olda():
     partial = [*YS[:5], PartialLabels(regions=[(0, 60, 1)])]
     learner = MetricLearner(whiten="olda", regularizer=CENTRED, lam=1.0).fit(XS, partial)
     assert learner.whitening_.shape[0] == XS[0].shape[1]
@@ -199,6 +197,6 @@ def test_a_mean_of_metrics_is_that_of_labelled_stretches_and_of_no_missing_value
     ({"metric": "rca"}, ChangePoint(), "'olda' for a learned metric"),
     ({"metric": "full"}, Clustering(), "have no neighbours"),
 )
-def test_directions_of_olda_are_refused_where_there_are_none(settings, problem, message):
+def test_directions_of_olda_are_refused_for_other_problems(settings, problem, message):
     with pytest.raises(SettingsError, match=message):
         MetricLearner(problem, whiten="olda", **settings).fit(XS, YS)

@@ -62,7 +62,9 @@ class TestRealTables:
         return read
 
     @cases((load_iris, 0.30, 0.45), (load_wine, 0.07, 0.45))
-    def test_tables_of_scikit_learn(self, load_table, same_rows, held_out):
+    def test_tables_of_scikit_learn_are_clustered_with_small_loss(
+        self, load_table, same_rows, held_out
+    ):
         X, y = load_table(return_X_y=True)
         assert same_rows_loss(X, y, Clustering()) <= same_rows
         assert held_out_losses(X, y, Clustering()).mean() <= held_out
@@ -73,7 +75,9 @@ class TestRealTables:
         ("ionosphere", "rounded", 0.75, 1.10),
     )
     @pytest.mark.filterwarnings("ignore:constant in every table")
-    def test_tables_in_files(self, read, name, oracle, same_rows, held_out):
+    def test_public_tables_are_clustered_with_small_loss(
+        self, read, name, oracle, same_rows, held_out
+    ):
         X, y = read(name)
         assert same_rows_loss(X, y, Clustering(oracle=oracle)) <= same_rows
         assert held_out_losses(X, y, Clustering(oracle=oracle)).mean() <= held_out
@@ -119,7 +123,7 @@ class TestScikitLearn:
         [KMeans(3, n_init=10, random_state=0), SpectralClustering(3, random_state=0), HDBSCAN(5)],
         ids=lambda c: type(c).__name__,
     )
-    def test_transform_feeds_other_clusterers(self, learner, clusterer):
+    def test_transformed_tables_improve_clusterers_of_scikit_learn(self, learner, clusterer):
         X, y = table(seed=2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # HDBSCAN's own, of copy
@@ -166,13 +170,13 @@ def search():
         ).fit(*rings(150))
 
 
-def test_circles_around_one_centre_are_told_apart(search):
+def test_kernel_features_separate_concentric_circles(search):
     assert search.best_candidate_ == "kernel"
     X, y = rings(150, seed=1)
     assert adjusted_rand_score(y, search.predict([X], 2)[0]) > 0.95
 
 
-def test_they_need_rows_and_columns_as_they_were_measured():
+def test_kernel_candidates_need_enough_rows_and_measured_columns():
     X, y = rings(150)
     kernels = {"kernel", "kernel-fifth", "kernel-centred"}
     assert kernels <= set(menu(X, y))
@@ -212,7 +216,7 @@ def fitted():
     return search.fit(list(Xs), list(ys)), list(Xs), list(ys)
 
 
-def test_it_chooses_and_says_that_learning_pays(fitted):
+def test_model_selection_on_tables_says_that_learning_pays(fitted):
     search, Xs, _ = fitted
     assert search.verdict_.pays
     assert str(search.verdict_).startswith("Learning pays")
@@ -229,7 +233,7 @@ def test_it_chooses_and_says_that_learning_pays(fitted):
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_one_single_cluster_is_no_candidate_to_fall_for():
+def test_model_selection_never_chooses_a_single_cluster():
     """Judged by the loss, it would be the best answer to tables like these."""
     Xs, ys = overlapping()
     problem = Clustering("unknown")

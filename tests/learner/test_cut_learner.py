@@ -38,7 +38,7 @@ def painter(pictures):
     )
 
 
-def test_learning_to_cut_images(painter, pictures):
+def test_a_learned_cut_finds_objects_in_new_images(painter, pictures):
     images, masks = pictures
     found = painter.predict(images[5:])
     assert [label_map.shape for label_map in found] == [mask.shape for mask in masks[5:]]
@@ -65,7 +65,7 @@ def test_learning_to_cut_images(painter, pictures):
 @pytest.mark.parametrize("metric", ["full", "diagonal"])
 @pytest.mark.parametrize("objective", ["normalized", "plain"])
 @pytest.mark.parametrize("oracle", ["relaxed", "rounded"])
-def test_graphs_with_one_feature_that_counts(rng, metric, objective, oracle):
+def test_learning_finds_the_feature_that_counts_in_graphs(rng, metric, objective, oracle):
     graphs, labels = planted(rng, n=8, sparse=(metric == "full") == (objective == "plain"))
     problem = NormalizedCut(objective_kind=objective, oracle=oracle)
     learner = MetricLearner(
@@ -81,7 +81,7 @@ def test_graphs_with_one_feature_that_counts(rng, metric, objective, oracle):
     assert B[0] > 3 * B[1:].max()
 
 
-def test_three_clusters_and_different_numbers(rng):
+def test_graphs_with_different_numbers_of_clusters_are_learned_from(rng):
     two = planted(rng, n=3, K=2)
     three = planted(rng, n=3, K=3, T=60)
     graphs = two[0] + three[0]
@@ -100,7 +100,7 @@ def test_three_clusters_and_different_numbers(rng):
 # ---- data that makes trouble
 
 
-def test_disconnected_graphs_are_told(rng):
+def test_disconnected_graphs_are_warned_of(rng):
     graphs, labels = planted(rng, n=3)
     A = np.zeros((40, 40))
     A[:20, :20] = 1
@@ -113,7 +113,7 @@ def test_disconnected_graphs_are_told(rng):
         assert learner.predict_partitions([apart])[0].n_clusters == 2
 
 
-def test_graphs_that_teach_nothing(rng):
+def test_graphs_of_a_single_label_are_warned_of_or_refused(rng):
     graphs, labels = planted(rng, n=3)
     one = np.zeros(40, dtype=int)
     with pytest.warns(DataWarning, match="all nodes of graph 1 have the same label"):
@@ -131,7 +131,7 @@ def test_graphs_that_teach_nothing(rng):
         MetricLearner(NormalizedCut()).fit([blank], [labels[0]])
 
 
-def test_bad_input_is_named(rng, painter, pictures):
+def test_bad_graphs_and_labels_are_refused_by_name(rng, painter, pictures):
     graphs, labels = planted(rng, n=2)
     images, masks = pictures
     for Xs, ys, message in (
@@ -160,7 +160,7 @@ def test_bad_input_is_named(rng, painter, pictures):
     ({"solver": CuttingPlane()}, "CuttingPlane is for convex objectives.*use QuasiNewton"),
     ({"constraints": lambda B: []}, "normalized cuts take none"),
 )
-def test_settings_are_checked(rng, settings, message):
+def test_impossible_settings_of_cuts_are_refused(rng, settings, message):
     graphs, labels = planted(rng, n=2)
     with pytest.raises(SettingsError, match=message):
         MetricLearner(NormalizedCut(), **settings).fit(graphs, labels)
@@ -177,7 +177,7 @@ test_the_problem_checks_its_settings = refused(
 )
 
 
-def test_a_kappa_that_hides_the_loss_is_told():
+def test_a_kappa_that_hides_the_loss_is_warned_of():
     with pytest.warns(DataWarning, match="the loss has hardly any influence"):
         NormalizedCut(objective_kind="plain", kappa=1 / 115)
 
@@ -213,7 +213,9 @@ def learned_in_turn(noisy):
 @pytest.mark.parametrize("oracle", ["relaxed", "rounded"])
 @pytest.mark.parametrize("solver", [QuasiNewton(STOPPING), CCCP(STOPPING)])
 @pytest.mark.parametrize("settings", [{"backend": Threads(3)}, {"backend": Processes(2)}], ids=str)
-def test_workers_do_not_change_a_bit(noisy, learned_in_turn, solver, oracle, settings):
+def test_cuts_learned_on_workers_have_the_same_bits(
+    noisy, learned_in_turn, solver, oracle, settings
+):
     serial = learned_in_turn(solver, oracle)
     learner = fitted(noisy, solver, oracle, **settings)
     np.testing.assert_array_equal(learner.metric_.factor.T, serial.metric_.factor.T)
@@ -221,7 +223,7 @@ def test_workers_do_not_change_a_bit(noisy, learned_in_turn, solver, oracle, set
 
 
 @pytest.mark.parametrize("solver", [QuasiNewton(STOPPING), CCCP(STOPPING)])
-def test_learning_goes_on_from_a_file(noisy, solver, tmp_path):
+def test_learning_of_cuts_resumes_from_a_file(noisy, solver, tmp_path):
     """Cut off after two iterations, it ends where a run without a break does."""
     Xs = noisy[0][:4]
     ys = noisy[1][:4]
@@ -264,7 +266,7 @@ def horses(shared_data):
     return (graphs[:10], labels[:10]), (graphs[10:], labels[10:])
 
 
-def test_learning_beats_the_grid(horses):
+def test_learned_cuts_of_horses_beat_the_grid(horses):
     learn, test = horses
     learner = MetricLearner(NormalizedCut(), lam=0.02).fit(*learn, baselines=["grid"])
     found = evaluate(learner, *test)

@@ -53,7 +53,7 @@ def marked(graphs):
     return [FeatureGraph(g.X, spatial=np.array([False, False, True])) for g in graphs]
 
 
-def test_the_grid_is_exhaustive(graphs):
+def test_the_grid_of_cuts_is_the_best_of_all_its_points(graphs):
     Xs = marked(graphs[0][:3])
     ys = graphs[1][:3]
     truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
@@ -77,7 +77,7 @@ def test_the_grid_is_exhaustive(graphs):
         tuned_metrics.fit("spam", problem, instances, truths)
 
 
-def test_the_threshold_is_the_best_there_is(graphs):
+def test_the_threshold_of_unknown_cluster_counts_has_the_least_loss(graphs):
     Xs = graphs[0][:4]
     ys = graphs[1][:4]
     truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]

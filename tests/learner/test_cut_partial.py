@@ -39,7 +39,7 @@ def agreement(learner, Xs, ys):
 
 
 @pytest.mark.parametrize("counts", ["known", "unknown"])
-def test_some_nodes_are_enough_to_learn_which_feature_counts(graphs, counts):
+def test_labels_of_some_nodes_suffice_to_learn_which_feature_counts(graphs, counts):
     Xs, ys = graphs
     some = hidden(ys[:6], 0.2)
     learner = MetricLearner(NormalizedCut(cluster_count=counts)).fit(Xs[:6], some)
@@ -59,7 +59,7 @@ def test_some_nodes_are_enough_to_learn_which_feature_counts(graphs, counts):
         assert learner.metric_.n_clusters == 2
 
 
-def test_completed_labels_keep_those_that_are_known(graphs):
+def test_completed_labels_of_graphs_keep_known_ones(graphs):
     Xs, ys = graphs
     some = hidden(ys[:4], 0.3)
     some[1] = ys[1]  # one graph in full
@@ -142,7 +142,7 @@ def scribbled(mask):
     return found
 
 
-def test_scribbles_on_images_are_learned_from(tmp_path):
+def test_cuts_are_learned_from_scribbles_on_images(tmp_path):
     rng = np.random.default_rng(0)
     images, masks = zip(*[disc(rng, dark=0.1, hue=0.1) for _ in range(10)], strict=True)
     scribbles = [scribbled(mask) for mask in masks]

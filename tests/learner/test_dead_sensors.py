@@ -32,7 +32,7 @@ def told_by(call):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_whoever_predicts_is_told_once_which_sensor_died_where(learner, way):
+def test_predict_warns_once_of_each_dead_sensor(learner, way):
     Xs, _ = recordings(3)
     assert told_by(lambda: getattr(learner, way)(Xs)) == []
     for i in (0, 2):
@@ -42,7 +42,7 @@ def test_whoever_predicts_is_told_once_which_sensor_died_where(learner, way):
     assert message.endswith("% of the weight of the metric")
 
 
-def test_nobody_is_told_of_a_feature_that_does_not_count():
+def test_predict_does_not_warn_of_a_dead_sensor_without_weight():
     Xs, ys = recordings(6)
     learner = MetricLearner(metric="diagonal", regularizer="trace").fit(Xs, ys)
     Xs[0][:, 1] = 7.0
@@ -51,7 +51,7 @@ def test_nobody_is_told_of_a_feature_that_does_not_count():
     assert told_by(lambda: learner.predict(Xs)) == []
 
 
-def test_nobody_is_told_of_what_was_constant_before():
+def test_predict_does_not_warn_of_columns_that_were_constant_in_training():
     Xs, ys = recordings(6)
     Xs[3][:, 1] = 7.0  # a switch, say
     learner = MetricLearner().fit(Xs, ys)
@@ -65,7 +65,7 @@ def test_nobody_is_told_of_what_was_constant_before():
 
 @pytest.mark.parametrize("features", [None, Lags((-1, 0)), Union(Lags((0,)), StateScores())])
 @pytest.mark.parametrize("metric", ["full", "diagonal"])
-def test_nobody_looks_at_a_lost_column(metric, features):
+def test_predict_does_not_warn_of_a_lost_column(metric, features):
     learner = MetricLearner(metric=metric, features=features).fit(*recordings(6))
     other = without(learner, "x1")
     (Xs, _) = recordings(3)
@@ -76,7 +76,7 @@ def test_nobody_looks_at_a_lost_column(metric, features):
         assert [M.n_clusters for M in other.predict_partitions(Xs)] == [4, 4, 4]
 
 
-def test_the_price_is_in_proportion_to_the_weight_that_is_left(learner, tmp_path):
+def test_the_price_without_a_column_scales_with_the_remaining_weight(learner, tmp_path):
     weights = np.sum(learner.metric_.factor**2, axis=1)
     other = without(learner, ["x[1-9]"])
     share = other.metric_.price / learner.metric_.price
@@ -90,7 +90,7 @@ def test_the_price_is_in_proportion_to_the_weight_that_is_left(learner, tmp_path
     assert not hasattr(again.fit(*recordings(3)), "lost_")
 
 
-def test_what_cannot_be_lost_is_refused(learner):
+def test_columns_that_cannot_be_dropped_are_refused(learner):
     with pytest.raises(SettingsError, match="no column is called 'y'"):
         without(learner, "y")
     with pytest.raises(SettingsError, match="no feature is left"):

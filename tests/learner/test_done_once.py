@@ -41,7 +41,7 @@ def counted(monkeypatch, owner, name, entries=lambda *given: [given]):
 # ---- arrays
 
 
-def test_graphs_are_made_once(monkeypatch):
+def test_fit_and_predict_convert_each_graph_once(monkeypatch):
     graphs, labels = planted(np.random.default_rng(1), n=4)
     pairs = [(1.0 - np.eye(g.n_samples), g.X) for g in graphs]
     made = counted(monkeypatch, normalized_cut, "as_graph")
@@ -65,7 +65,7 @@ def test_graphs_are_made_once(monkeypatch):
         lambda learner, Xs: evaluated(learner, Xs, [NAMES] * len(Xs)),
     ],
 )
-def test_recordings_are_taken_apart_and_read_once(monkeypatch, learner, question):
+def test_fit_reads_each_recording_once(monkeypatch, learner, question):
     Xs = recordings_of_states(4, np.random.default_rng(0))
     fitted = clone(learner).fit(Xs, [NAMES] * len(Xs))
     read = counted(monkeypatch, preparing, "read_instances")
@@ -78,7 +78,7 @@ def test_recordings_are_taken_apart_and_read_once(monkeypatch, learner, question
 # ---- samples and labels are read once: what fit and its relatives take in place of both
 
 
-def test_fit_and_search_take_what_is_read():
+def test_fit_and_search_take_a_training_set():
     Xs, ys = recordings()
     learner = MetricLearner(metric="diagonal")
     weights = np.arange(1.0, 9.0)
@@ -100,7 +100,7 @@ def test_fit_and_search_take_what_is_read():
     assert again.metric_.price == clone(learner).fit(Xs, some).metric_.price
 
 
-def test_what_is_read_is_not_given_twice_nor_to_another_problem():
+def test_a_training_set_is_refused_with_labels_or_another_problem():
     Xs, ys = recordings()
     read = read_training(MetricLearner(), Xs, ys)
     for more in ({"y": ys}, {"sample_weight": np.ones(8)}, {"groups": list(range(8))}):
@@ -148,7 +148,7 @@ def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
     assert np.array_equal(together.losses_[:, names.index("scores")], alone.losses_[:, 0])
 
 
-def test_other_labels_samples_or_settings_are_learned_anew(fits):
+def test_classifiers_of_other_labels_samples_or_settings_are_learned_anew(fits):
     # of one person: one classifier
     (Xs, ys) = labelled(4)
     one = ["one"] * 4
@@ -164,7 +164,7 @@ def test_other_labels_samples_or_settings_are_learned_anew(fits):
 
 
 @cases((FrameClassifier, {"features": Lags()}), (BoundaryClassifier, {}))
-def test_what_the_classifiers_of_all_folds_see_is_made_once(monkeypatch, kind, settings):
+def test_features_of_all_folds_are_computed_once(monkeypatch, kind, settings):
     made = counted(monkeypatch, Lags, "transform", lambda self, Xs: list(Xs))
     Xs, ys = labelled(6)
     baseline = kind("logistic", **settings).fit(Xs, ys)
@@ -189,7 +189,7 @@ def together(oracle, Z, most):
 @pytest.mark.parametrize("pruning", [True, False])
 @pytest.mark.parametrize("rank", [0, 1, 3, 17])
 @pytest.mark.parametrize("T", [1, 2, 7, 15, 16, 17, 33, 70])
-def test_every_number_of_parts_has_the_answer_that_it_has_alone(pruning, T, rank):
+def test_searches_for_all_numbers_of_parts_agree_with_single_ones(pruning, T, rank):
     rng = np.random.default_rng(T + rank)
     oracle = SequentialOracle(pruning=pruning)
     Z = rng.standard_normal((T, rank)) + np.repeat(3 * rng.standard_normal((T, rank)), 5, 0)[:T]
@@ -198,7 +198,7 @@ def test_every_number_of_parts_has_the_answer_that_it_has_alone(pruning, T, rank
 
 @pytest.mark.parametrize("pruning", [True, False])
 @pytest.mark.parametrize("seed", range(8))
-def test_ties_are_broken_as_for_one_number_alone(pruning, seed):
+def test_searches_for_all_numbers_of_parts_break_ties_like_single_ones(pruning, seed):
     """Steps of whole numbers that come back have many best segmentations."""
     rng = np.random.default_rng(seed)
     oracle = SequentialOracle(pruning=pruning)

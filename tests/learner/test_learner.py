@@ -44,7 +44,7 @@ def learner(data):
 
 @pytest.mark.parametrize("metric", ["diagonal", "full"])
 @pytest.mark.parametrize("problem", [None, ChangePoint("known"), ChangePoint(penalty="fixed")])
-def test_learns_which_feature_matters(data, metric, problem):
+def test_a_metric_learns_which_feature_matters(data, metric, problem):
     learner = MetricLearner(problem, metric).fit(*data)
     Xt, yt = recordings(seed=1)
     B = learner.get_mahalanobis_matrix()
@@ -70,7 +70,7 @@ def test_labels_and_breakpoints_are_the_same_labels(data, learner):
         assert again.metric_.price == learner.metric_.price
 
 
-def test_max_iter_is_said(data):
+def test_reaching_max_iter_is_warned_of_with_the_gap(data):
     with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter .* gap .* \(certified\)"):
         learner = MetricLearner(
             metric="full", solver=CuttingPlane(Stopping(tol=1e-9, max_iter=4))
@@ -143,7 +143,7 @@ def test_a_metric_of_zero_is_an_error_that_says_what_to_do(data):
         MetricLearner(regularizer="trace", lam=1e6).fit(*data)
 
 
-def test_some_constant_features_are_a_warning_that_names_them(data):
+def test_constant_features_are_warned_of_by_name(data):
     frames = [pd.DataFrame(X, columns=list("abcd")).assign(d=1.0) for X in data[0]]
     with pytest.warns(DataWarning, match="constant in every recording.*feature d"):
         learner = MetricLearner(metric="diagonal").fit(frames, data[1])
@@ -175,7 +175,7 @@ def segments(n, rng):
 
 
 @pytest.mark.parametrize("learner", [MetricLearner, MetricLearnerCV])
-def test_settings_are_listed_and_set(learner):
+def test_settings_of_a_problem_are_parameters_of_the_learner(learner):
     given = learner(ChangePoint(min_length=3))
     assert given.get_params()["problem__min_length"] == 3
     assert "problem__min_length" not in given.get_params(deep=False)
@@ -186,18 +186,18 @@ def test_settings_are_listed_and_set(learner):
     assert before == ChangePoint(min_length=3)
 
 
-def test_a_problem_and_its_settings_at_once():
+def test_a_problem_and_its_settings_may_be_set_at_once():
     learner = MetricLearner().set_params(problem=ChangePoint(min_length=2), problem__kappa=0.5)
     assert learner.problem == ChangePoint(min_length=2, kappa=0.5)
 
 
 @pytest.mark.parametrize("name", ["problem__spam", "problem__kappa__spam"])
-def test_a_setting_that_there_is_not_is_named(name):
+def test_an_unknown_setting_is_refused_with_the_known_ones(name):
     with pytest.raises(SettingsError, match=r"has no setting 'spam', it has "):
         MetricLearner().set_params(**{name: 1})
 
 
-def test_grid_search_over_a_setting(rng):
+def test_grid_search_runs_over_a_setting_of_the_problem(rng):
     Xs, ys = segments(6, rng)
     grid = {"problem__min_length": [1, 10]}
     search = GridSearchCV(MetricLearner(metric="diagonal"), grid, cv=2).fit(Xs, ys)
@@ -228,7 +228,7 @@ def test_many_recordings_are_partitioned_as_each_alone(rng):
     assert all(np.array_equal(x.X, X) for x, X in zip(given, Xs, strict=True))
 
 
-def test_a_problem_that_partitions_by_itself_is_asked_for_each_recording(rng):
+def test_a_problem_with_its_own_partition_is_called_for_each_recording(rng):
     class Whole(ChangePoint):
         def partition(self, instance, metric, n_clusters=None, constraint=UNCONSTRAINED):
             return EquivalenceMatrix.from_breakpoints([instance.n_samples])

@@ -93,7 +93,7 @@ class TestRoundTrip:
         {"solver": ProjectedSubgradient(Stopping(0.2, 300))},
         ids=repr,
     )
-    def test_predicts_the_same(self, tmp_path, settings):
+    def test_a_loaded_model_predicts_the_same(self, tmp_path, settings):
         before = fitted(**settings)
         save(before, tmp_path / "m")
         after = load(tmp_path / "m")
@@ -107,7 +107,7 @@ class TestRoundTrip:
         np.testing.assert_array_equal(before.transform(XS[3]), after.transform(XS[3]))
         assert before.score(XS, YS) == after.score(XS, YS)
 
-    def test_everything_learned_comes_back(self, learner, model):
+    def test_a_loaded_model_has_everything_that_was_learned(self, learner, model):
         after = load(model)
         assert after.problem_ == learner.problem_
         assert after.solution_.history == learner.solution_.history
@@ -157,7 +157,7 @@ class TestWhatCannotBeStored:
         after.set_params(**{name: value}).fit(XS[:2], YS[:2])
         assert after.converged_
 
-    def test_workers_of_ones_own_are_refused_on_learning_alone(self, tmp_path):
+    def test_a_users_backend_is_not_stored_and_refused_only_by_fit(self, tmp_path):
         class Mine(Serial):
             pass
 
@@ -167,7 +167,7 @@ class TestWhatCannotBeStored:
         with pytest.raises(SettingsError, match=r"backend was .*set_params\(backend=...\)"):
             after.fit(XS, YS)
 
-    def test_a_class_of_ones_own(self, tmp_path):
+    def test_a_users_class_is_named_when_a_model_is_saved(self, tmp_path):
         class Mine(MetricLearner):
             def predict(self, Xs, n_clusters=None, **rules):
                 return super().predict(Xs, 3, **rules)
@@ -179,7 +179,7 @@ class TestWhatCannotBeStored:
             save(mine, tmp_path / "m")
         assert not list(tmp_path.iterdir())
 
-    def test_a_problem_without_a_name(self, learner, tmp_path):
+    def test_a_problem_without_an_entry_point_is_not_saved(self, learner, tmp_path):
         class Mine(ChangePoint):
             pass
 
@@ -189,7 +189,7 @@ class TestWhatCannotBeStored:
             save(stranger, tmp_path / "m")
         assert not list(tmp_path.iterdir())
 
-    def test_other_estimators_are_not_saved(self, tmp_path):
+    def test_save_refuses_other_estimators(self, tmp_path):
         search = GridSearchCV(MetricLearner(), {"lam": [1.0]})
         with pytest.raises(SettingsError, match="or a StructuredSVM, got GridSearchCV"):
             save(search, tmp_path / "m")
@@ -198,13 +198,13 @@ class TestWhatCannotBeStored:
 
 
 class TestBadFiles:
-    def test_truncated_files_are_refused(self, model):
+    def test_truncated_model_files_are_refused(self, model):
         whole = model.read_bytes()
         for size in (0, 1, 30, len(whole) // 2, len(whole) - 1):
             model.write_bytes(whole[:size])
             assert "damaged, or not a structsvm model" in complaint(model)
 
-    def test_foreign_files_are_refused(self, tmp_path):
+    def test_files_that_are_no_models_are_refused(self, tmp_path):
         path = tmp_path / "m"
         for content in (b"hello", b"\x80\x04N.", b"PK\x03\x04" + bytes(100)):
             path.write_bytes(content)
@@ -227,7 +227,7 @@ class TestBadFiles:
         assert f"a model of format {version}, and this version of structsvm reads form" in message
         assert way in message
 
-    def test_header_that_is_no_header(self, model):
+    def test_model_files_with_a_wrong_header_are_refused(self, model):
         for content in (b"\xff", b"[]", b"{}", b"3"):
             rewrite(model, header=np.frombuffer(content, dtype=np.uint8))
             assert "damaged, or not a structsvm model" in complaint(model)
@@ -256,7 +256,7 @@ class TestBadFiles:
     @pytest.mark.parametrize(
         "name", ["model_", "problem_", "training_data_", "inputs_", "baselines_", "lam", "solver"]
     )
-    def test_a_learner_without_one_of_its_parts(self, model, name):
+    def test_model_files_that_lack_a_part_of_the_learner_are_refused(self, model, name):
         learner = MODEL.read(model)[0]["learner"]
         del learner["of"][name]
         rewrite(model, header=header_with(model, learner=learner))
@@ -265,20 +265,20 @@ class TestBadFiles:
         assert name in message or "KeyError" in message  # others refer to it
 
     @pytest.mark.parametrize("name", ["factor", "price"])
-    def test_a_metric_without_one_of_its_parts(self, model, name):
+    def test_model_files_that_lack_a_part_of_the_metric_are_refused(self, model, name):
         learner = MODEL.read(model)[0]["learner"]
         del learner["of"]["model_"]["of"][name]
         rewrite(model, header=header_with(model, learner=learner))
         assert name in complaint(model)
 
-    def test_data_in_place_of_a_method(self, model):
+    def test_model_files_with_data_in_place_of_a_method_are_refused(self, model):
         learner = MODEL.read(model)[0]["learner"]
         learner["of"]["predict"] = 3
         rewrite(model, header=header_with(model, learner=learner))
         assert "in place of its methods predict" in complaint(model)
 
     @pytest.mark.parametrize("name", ["lam", "constraints", "solver"])
-    def test_settings_that_refer_to_one_another(self, model, name):
+    def test_model_files_whose_settings_expand_by_references_are_refused(self, model, name):
         value = {"is": "Unstored", "of": {"description": "a function"}, "as": 1000}
         for k in range(1000, 1040):
             pair = {"list": [value, {"again": k}]}
@@ -288,11 +288,11 @@ class TestBadFiles:
         rewrite(model, header=header_with(model, learner=learner))
         assert "no model of format" in complaint(model)
 
-    def test_another_object_than_a_learner(self, model):
+    def test_model_files_of_another_object_are_refused(self, model):
         rewrite(model, header=header_with(model, learner={"is": "Serial", "of": {}, "as": 99}))
         assert "it holds a Serial" in complaint(model)
 
-    def test_pickles_are_never_loaded(self, model):
+    def test_pickles_in_model_files_are_never_loaded(self, model):
         class Bomb:
             def __reduce__(self):
                 return pytest.fail, ("a pickle was loaded",)
@@ -321,7 +321,7 @@ class TestWriting:
         assert model.read_bytes() == before
         assert load(model).metric_.price != 1.0
 
-    def test_rights_and_links_are_kept(self, tmp_path):
+    def test_saving_keeps_permissions_and_links(self, tmp_path):
         real = tmp_path / "real"
         link = tmp_path / "link"
         real.write_bytes(b"old")
@@ -332,7 +332,7 @@ class TestWriting:
         assert real.read_bytes() == b"new"
         assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
-    def test_devices_are_not_replaced(self):
+    def test_saving_does_not_replace_devices(self):
         write_atomically(os.devnull, b"gone")
         assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
@@ -412,7 +412,7 @@ def test_arrays_keep_shape_type_and_bits(array):
         assert (found.dtype, found.shape) == (array.dtype, array.shape)
 
 
-def test_what_cannot_be_written_is_named_with_its_place():
+def test_values_that_cannot_be_stored_are_named_with_their_place():
     assert new_codec().lost({"f": [1, 2.0]}, "given") is None
     assert "given.f.1 is <built-in function print>" in new_codec().lost({"f": [1, print]}, "given")
     with pytest.raises(Unstorable, match="print"):
@@ -428,7 +428,7 @@ def test_a_field_with_its_older_name_is_read():
     assert (found.instance, found.multiplier, found.plane[0]) == (3, 0.5, 2.0)
 
 
-def test_what_stands_in_two_places_is_one_thing_again():
+def test_an_object_in_two_places_is_one_object_when_loaded():
     point = Point((1,))
     array = np.ones(2)
     first, second = through([point, {"a": Point((point, array))}])
@@ -453,13 +453,13 @@ DOUBLED = {
 
 
 @pytest.mark.parametrize("inside", DOUBLED.values(), ids=DOUBLED)
-def test_references_that_make_a_file_more_than_it_may_be_are_refused(inside):
+def test_files_that_expand_by_references_are_refused(inside):
     with pytest.raises(ValueError, match="references"):
         new_codec().unpack(nested(inside))
     assert isinstance(new_codec().unpack(nested(inside, depth=5)), Point)
 
 
-def test_what_would_not_be_read_is_not_written():
+def test_values_that_expand_by_references_are_not_written():
     point = Point(())
     for _ in range(40):
         point = Point((point, point))
@@ -467,7 +467,7 @@ def test_what_would_not_be_read_is_not_written():
         new_codec().pack(point)
 
 
-def test_what_is_not_stored_is_described_by_a_text():
+def test_a_placeholder_for_an_unstored_value_needs_a_text():
     with pytest.raises(TypeError, match="described by a text"):
         new_codec().unpack({"is": "Unstored", "of": {"description": {"list": []}}, "as": 0})
 
@@ -486,6 +486,6 @@ def test_what_is_not_stored_is_described_by_a_text():
     {"spam": 1},
     {},
 )
-def test_what_no_file_of_ours_says_is_refused(plain):
+def test_content_that_no_file_of_ours_has_is_refused(plain):
     with pytest.raises((LookupError, TypeError, ValueError)):
         new_codec({"0": np.zeros(1)}).unpack(plain)

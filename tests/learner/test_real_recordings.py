@@ -31,7 +31,9 @@ def activities(shared_data):
 
 
 @cases(("full", 2.85, 2.95), ("diagonal", 3.2, 3.2))
-def test_activities_of_people_never_seen(activities, metric, with_known, with_unknown):
+def test_learned_metrics_segment_activities_of_new_people_with_small_loss(
+    activities, metric, with_known, with_unknown
+):
     learn, test = activities
     learner = MetricLearner(metric=metric).fit(*learn)
     assert learner.converged_
@@ -42,7 +44,7 @@ def test_activities_of_people_never_seen(activities, metric, with_known, with_un
     assert mean_loss(learner, *test, False, untrained) == pytest.approx(4.45, abs=0.1)
 
 
-def test_ten_relevant_dimensions_of_three_hundred():
+def test_learning_finds_ten_relevant_of_three_hundred_dimensions():
     """Fifty recordings to test: with ten, one change more or less found moves the mean by .1."""
     recordings = relevant_changes(60, random_state=0)
     Xs = [r.X for r in recordings]

@@ -80,7 +80,7 @@ def same(weighted, repeated, data):
     (Clustering("unknown"), {"metric": "diagonal"}, tables()),
     ids=lambda value: "" if isinstance(value, tuple) else str(value),
 )
-def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
+def test_weights_of_recordings_stand_for_copies(problem, settings, data):
     Xs, ys = data
     settings = {"solver": CuttingPlane(FINE), **settings}
     learner = MetricLearner(problem, **settings)
@@ -91,7 +91,7 @@ def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
     assert plain.max() != pytest.approx(weighted.get_mahalanobis_matrix().max(), rel=1e-6)
 
 
-def test_only_the_proportions_count():
+def test_only_proportions_of_weights_matter():
     Xs, ys = recordings()
     plain = MetricLearner(metric="diagonal").fit(Xs, ys)
     for weight in (1e-300, 3, 1e300):
@@ -106,7 +106,7 @@ def test_only_the_proportions_count():
     ([0] * 6, "every sample_weight is 0: no recording is left"),
 )
 @pytest.mark.parametrize("estimator", [MetricLearner(), MetricLearnerCV()])
-def test_weights_that_make_no_sense(estimator, weights, message):
+def test_impossible_weights_are_refused(estimator, weights, message):
     with pytest.raises(DataError, match=message):
         estimator.fit(*recordings(), sample_weight=weights)
 
@@ -177,7 +177,7 @@ def chosen_from(Xs, ys, folds, weights=None, groups=None):
         return search.fit(Xs, ys, sample_weight=weights, groups=groups)
 
 
-def test_choosing_and_the_verdict():
+def test_model_selection_and_verdict_count_weights_as_copies():
     """The copies of a recording are one group of it: it is no more independent than it was."""
     Xs, ys = recordings()
     folds = np.array([0, 1, 0, 1, 1, 0])

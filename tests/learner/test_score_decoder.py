@@ -30,7 +30,7 @@ def wrong(found, truth=NAMES):
     return float(np.mean([np.mean(names != truth) for names in found]))
 
 
-def test_segments_are_better_than_the_largest_score(scores):
+def test_the_score_decoder_beats_the_largest_score(scores):
     train, new = scores
     decoder = ScoreDecoder(STATES).fit(train, [NAMES] * 6)
     largest = [np.array(STATES)[p.argmax(axis=1)] for p in new]
@@ -41,7 +41,7 @@ def test_segments_are_better_than_the_largest_score(scores):
     assert [row["margin"] is None for row in segments] == [True, False, False, False]
 
 
-def test_rules_are_kept(scores):
+def test_the_score_decoder_keeps_rules_on_changes(scores):
     train, new = scores
     decoder = ScoreDecoder(STATES, changes={"rest": ["walk"], "walk": ["turn"], "turn": ["rest"]})
     decoder.fit(train, [NAMES] * 6)
@@ -56,7 +56,7 @@ def test_rules_are_kept(scores):
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1, 2, 0]])
-def test_columns_are_found_by_name(scores, order):
+def test_the_score_decoder_finds_columns_by_name(scores, order):
     train, new = scores
     usual = ScoreDecoder(STATES).fit(train, [NAMES] * 6).predict_breakpoints(new)
     names = [STATES[j] for j in order]
@@ -125,7 +125,7 @@ def test_scores_of_training_recordings_are_told(rng):
         ScoreDecoder(STATES).fit(perfect, [NAMES] * 4)
 
 
-def test_what_cannot_be_used_is_refused_in_words(scores):
+def test_scores_that_cannot_be_used_are_refused_with_advice(scores):
     train, new = scores
     negative = [np.log(p + 1e-9) for p in train]
     with pytest.raises(DataError, match=r"recording 0.*negative.*exponential"):
@@ -146,7 +146,7 @@ def test_what_cannot_be_used_is_refused_in_words(scores):
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_few_recordings_are_enough(scores, n):
+def test_the_score_decoder_learns_from_few_recordings(scores, n):
     train, new = scores
     decoder = ScoreDecoder(STATES).fit(train[:n], [NAMES] * n)
     assert wrong(decoder.predict_states(new)) < 0.2
@@ -154,7 +154,7 @@ def test_few_recordings_are_enough(scores, n):
     assert of_one.solution_ is not None, "recordings are held out where all are of one person"
 
 
-def test_labels_may_lack(scores):
+def test_the_score_decoder_learns_from_partial_labels(scores):
     train, new = scores
     some = NAMES.astype(object)
     some[20:] = None
@@ -166,7 +166,7 @@ def test_labels_may_lack(scores):
     assert wrong(decoder.predict_states(new)) < 0.2
 
 
-def test_it_is_kept_and_judged_as_every_learner(scores, tmp_path):
+def test_the_score_decoder_is_saved_and_evaluated_like_any_learner(scores, tmp_path):
     train, new = scores
     decoder = ScoreDecoder(STATES).fit(train, [NAMES] * 6)
     save(decoder, tmp_path / "decoder.structsvm")
@@ -207,7 +207,7 @@ def test_columns_that_are_no_scores_are_left_out(rng, name):
 
 @pytest.mark.parametrize("column", ["walk", "Probability_walk", None])
 @pytest.mark.parametrize("labels", [("no walk", "walk"), ("other", "walk"), (0, 1)])
-def test_one_column_is_the_presence_of_one_of_two_labels(rng, column, labels):
+def test_a_single_column_of_scores_is_the_presence_of_one_of_two_labels(rng, column, labels):
     Xs = recordings_of_states(8, rng, 1.0)
     walks = NAMES == "walk"
     y = np.where(walks, labels[1], labels[0])
@@ -235,7 +235,7 @@ def test_a_label_for_which_the_scores_leave_nothing_is_refused(scores, are_named
 
 
 @cases(3, {*STATES})
-def test_names_of_columns_are_in_an_order(scores, classes):
+def test_a_set_of_column_names_is_refused(scores, classes):
     train, _ = scores
     with pytest.raises(SettingsError, match="classes must be a list of names"):
         ScoreDecoder(classes).fit(train, [NAMES] * 6)
@@ -279,7 +279,7 @@ def test_changes_that_are_late_are_moved_by_kind(rng, delays):
     assert min(row["end"] - row["start"] for row in path) >= 4
 
 
-def test_changes_in_time_stay(rng):
+def test_changes_without_delay_are_not_moved(rng):
     train = late_scores(rng, 6, (0, 0), noise=0.25)
     decoder = ScoreDecoder(["off", "on"]).fit([p for p, _ in train], [y for _, y in train])
     assert decoder.late_ is None
@@ -289,11 +289,11 @@ def test_changes_in_time_stay(rng):
     ("values", "expected"),
     [([5] * 3, 0), ([2] * 8, 2), ([-3] * 9 + [4], -3), ([-1, 1] * 10, 0), ([0, 3, 3, 4] * 6, 3)],
 )
-def test_a_median_is_moved_only_as_far_as_is_sure(values, expected):
+def test_a_median_delay_is_moved_only_as_far_as_is_certain(values, expected):
     assert sure_median(np.array(values)) == expected
 
 
-def test_it_is_compared_with_what_people_set_by_hand(scores):
+def test_the_score_decoder_is_compared_with_smoothing_by_hand(scores):
     train, new = scores
     decoder = ScoreDecoder(STATES).fit(train, [NAMES] * 6, baselines="quick")
     found = evaluate(decoder, new, [NAMES] * 6).scores

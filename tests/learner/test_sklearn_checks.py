@@ -103,7 +103,7 @@ class TestWithListsOfRecordings:
     def fitted(self, estimator):
         return clone(estimator).fit(self.Xs, self.ys)
 
-    def test_tags_say_what_it_learns_from(self, estimator):
+    def test_tags_of_estimators_describe_their_input(self, estimator):
         tags = get_tags(estimator)
         assert tags.target_tags.required
         assert tags.input_tags.three_d_array
@@ -111,7 +111,7 @@ class TestWithListsOfRecordings:
         assert not tags.input_tags.allow_nan
         assert tags.transformer_tags is not None
 
-    def test_inputs_and_parameters_are_left_as_they_were(self, estimator):
+    def test_fit_and_predict_change_neither_inputs_nor_parameters(self, estimator):
         Xs = [X.copy() for X in self.Xs]
         ys = [np.array(y) for y in self.ys]
         for array in (*Xs, *ys):
@@ -128,14 +128,14 @@ class TestWithListsOfRecordings:
         for given, after in zip((*self.Xs, *self.ys), (*Xs, *ys), strict=True):
             np.testing.assert_array_equal(given, after)
 
-    def test_the_same_after_fitting_again_or_pickling_or_from_three_dimensions(self, fitted):
+    def test_refitting_pickling_and_3d_arrays_give_the_same_predictions(self, fitted):
         expected = fitted.predict(self.Xs)
         again = clone(fitted).fit(self.Xs, self.ys).fit(self.Xs, self.ys)
         for other in (again, pickle.loads(pickle.dumps(fitted))):
             for found, before in zip(other.predict(np.stack(self.Xs)), expected, strict=True):
                 np.testing.assert_array_equal(found, before)
 
-    def test_it_counts_features_and_refuses_others(self, fitted):
+    def test_estimators_refuse_another_number_of_features(self, fitted):
         assert fitted.n_features_in_ == 4
         with pytest.raises(ValueError, match="recording 0 has 1 feature, the model has 4"):
             fitted.predict([X[:, :1] for X in self.Xs])

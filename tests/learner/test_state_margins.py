@@ -63,7 +63,7 @@ class Case:
 
 
 @pytest.mark.parametrize("first", range(0, 240, 40))
-def test_margins_are_those_of_enumeration(first):
+def test_margins_of_states_are_those_of_enumeration(first):
     infinite = 0
     for case in map(Case.drawn, range(first, first + 40)):
         question = case.score, case.n_segments, case.constraint
@@ -87,7 +87,7 @@ def test_margins_are_those_of_enumeration(first):
     assert infinite
 
 
-def test_what_is_together_is_that_of_enumeration():
+def test_best_scores_with_joined_samples_are_those_of_enumeration():
     for case in map(Case.drawn, range(300, 360)):
         T, C = case.score.samples.shape
         pairs = np.array(list(itertools.combinations(range(T + 1), 2)))
@@ -102,7 +102,7 @@ def test_what_is_together_is_that_of_enumeration():
                 assert values[c] == pytest.approx(best, abs=1e-9)
 
 
-def test_many_samples_take_the_way_of_few(rng):
+def test_margins_of_long_recordings_are_those_of_the_short_search(rng):
     """Segments longer than all lengths that are told apart, beside a search for each."""
     y = np.repeat([0, 1, 0, 2, 1], [70, 40, 55, 90, 45])
     samples = rng.normal(size=(y.size, 3)) + 1.5 * (y[:, None] == np.arange(3))
@@ -137,7 +137,7 @@ NAMES = ("samples", "lengths", "changes", "first", "last")
 
 
 @pytest.mark.parametrize(("shortest", "longest"), [(1, None), (3, None), (1, 2), (2, 3), (9, None)])
-def test_lengths_are_kept_by_the_best_of_enumeration(shortest, longest):
+def test_the_best_states_with_length_limits_are_those_of_enumeration(shortest, longest):
     for case in map(Case.drawn, range(400, 430)):
         T = len(case.score.samples)
         limited = case.score.lasting(shortest, longest)
@@ -185,7 +185,7 @@ def test_margins_of_a_learner_are_those_of_a_search_for_each(learner, rng, toler
             assert margin == pytest.approx(best - score.value(without), abs=1e-8)
 
 
-def test_names_that_are_known_are_kept(learner, rng):
+def test_known_states_are_kept_by_prediction(learner, rng):
     (X,) = recordings(1, rng)
     for name, others in (("walk", slice(0, 4)), ("rest", slice(12, 15)), ("run", slice(33, 34))):
         known = np.full(Y.size, None, dtype=object)
@@ -197,19 +197,19 @@ def test_names_that_are_known_are_kept(learner, rng):
         assert (np.concatenate(names)[others] == name).all()
 
 
-def test_all_names_may_be_known(learner, rng):
+def test_all_states_of_a_recording_may_be_known(learner, rng):
     (X,) = recordings(1, rng)
     assert (learner.predict_states([X], known=[Y[::-1]])[0] == Y[::-1]).all()
     assert learner.predict_breakpoints([X], known=[[7, 34]]) == [[7, 34]]
 
 
-def test_a_change_that_is_known_has_an_infinite_margin(learner, rng):
+def test_a_known_change_has_an_infinite_margin(learner, rng):
     known = np.array([None] * 4 + ["walk", "run"] + [None] * (Y.size - 6), dtype=object)
     (table,) = learner.predict_segments(recordings(1, rng), known=[PartialLabels(known)])
     assert next(row["margin"] for row in table if row["start"] == 5) == np.inf
 
 
-def test_lengths_may_be_asked_of_a_learner(learner, rng):
+def test_prediction_takes_length_limits(learner, rng):
     Xs = [*recordings(2, rng), rng.normal(size=(5, 3))]
     for ends in learner.predict_breakpoints(Xs, min_length=11):
         assert ends[0] in (5, Y.size) or np.diff([0, *ends]).min() >= 11

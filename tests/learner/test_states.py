@@ -73,7 +73,7 @@ def test_known_states_are_kept_and_the_rest_is_the_best(rng):
 E2 = np.zeros((2, 2))
 
 
-def test_a_score_is_not_changed_by_what_it_was_made_of(rng):
+def test_a_score_does_not_change_with_the_arrays_it_was_made_from(rng):
     x = rng.normal(size=(6, 2))
     score = StateScore(x, np.zeros((2, 2)), np.zeros((2, 2)), *E2)
     before = best_states(score)
@@ -135,7 +135,7 @@ def counts_of(ys, C):
 
 @pytest.mark.parametrize(("width", "most"), [((2, 2), 1.2), ((4, 0), 2.0), ((3, 3), 1.5)])
 @pytest.mark.parametrize("method", [StateSegmenter(["lda"]), FrameClassifier()])
-def test_changes_may_be_left_without_labels(method, width, most):
+def test_samples_around_changes_may_have_no_labels(method, width, most):
     """Lengths of labels were those of segments, which vary little, and no label had a change."""
     rng = np.random.default_rng(0)
     Xs = []
@@ -156,7 +156,7 @@ def test_changes_may_be_left_without_labels(method, width, most):
     assert np.mean(losses) < most  # that of no change is 4
 
 
-def test_the_problem_keeps_its_contract(rng):
+def test_the_problem_of_state_sequences_passes_its_checks(rng):
     xs, ys = sequences(2, rng)
     problem = StateSequence(
         counts_of(ys, 2).lengths(9), *np.ones((1, 2, 2), bool), *[np.ones(2, bool)] * 2
@@ -164,7 +164,7 @@ def test_the_problem_keeps_its_contract(rng):
     check_problem(problem, [x[:7] for x in xs], [y[:7] for y in ys])
 
 
-def test_lengths_and_changes_are_learned_with_a_certificate(rng):
+def test_weights_of_lengths_and_changes_are_learned_with_a_certificate(rng):
     xs, ys = sequences(12, rng)
     lengths = counts_of(ys, 2).lengths(18)
     anything = np.ones(2, dtype=bool)
@@ -235,7 +235,7 @@ def segmenter():
     return StateSegmenter(["lda"], n_folds=2)
 
 
-def test_states_are_found_in_every_form(segmenter, rng):
+def test_the_state_segmenter_predicts_labels_breakpoints_and_states(segmenter, rng):
     segmenter.fit(recordings(8, rng), [NAMES] * 8)
     new = recordings(3, rng)
     right = np.mean([found == NAMES for found in segmenter.predict_states(new)])
@@ -248,7 +248,7 @@ def test_states_are_found_in_every_form(segmenter, rng):
         assert len(ends) == 2
 
 
-def test_it_may_be_copied_and_fitted_again(segmenter, rng):
+def test_a_state_segmenter_may_be_pickled_cloned_and_refitted(segmenter, rng):
     Xs = recordings(6, rng)
     ends = segmenter.fit(Xs, [NAMES] * 6, groups=list("aabbcc")).predict_breakpoints(Xs)
     assert pickle.loads(pickle.dumps(segmenter)).predict_breakpoints(Xs) == ends
@@ -256,14 +256,14 @@ def test_it_may_be_copied_and_fitted_again(segmenter, rng):
     assert again.fit(Xs, [NAMES] * 6, groups=list("aabbcc")).predict_breakpoints(Xs) == ends
 
 
-def test_one_group_learns_nothing_but_counts(segmenter, rng):
+def test_a_single_group_gives_counts_and_no_learned_weights(segmenter, rng):
     Xs = recordings(3, rng)
     segmenter.fit(Xs, [NAMES] * 3, groups=["a"] * 3)
     assert segmenter.solution_ is None
     assert np.mean(segmenter.predict_states(Xs[:1])[0] == NAMES) > 0.9
 
 
-def test_one_recording_with_segments_learns_nothing_but_counts(segmenter, rng):
+def test_a_single_segmented_recording_gives_counts_and_no_learned_weights(segmenter, rng):
     every_other = np.where(np.arange(NAMES.size) % 2, NAMES.astype(object), None)
     segmenter.fit(recordings(2, rng), [NAMES, PartialLabels(labels=every_other)])
     assert segmenter.solution_ is None
@@ -313,7 +313,7 @@ def levels_of(rng, apart):
 
 @pytest.mark.parametrize("estimators", [["lda"], ["kernel", "lda"], ["logistic"]])
 @pytest.mark.parametrize(("apart", "scale"), [(0.0, "training"), (6.0, "both")])
-def test_features_are_scaled_as_tells_more_of_groups_not_seen(estimators, apart, scale):
+def test_the_scaling_is_chosen_on_groups_not_seen(estimators, apart, scale):
     Xs, ys = levels_of(np.random.default_rng(0), apart)
     found = StateSegmenter(estimators).fit(Xs, ys)
     assert found.standardize_ == scale
@@ -321,13 +321,13 @@ def test_features_are_scaled_as_tells_more_of_groups_not_seen(estimators, apart,
     np.testing.assert_array_equal(found.weight_, same.weight_)
 
 
-def test_one_group_says_nothing_for_a_scale(rng):
+def test_a_single_group_keeps_the_default_scaling(rng):
     Xs, ys = levels_of(rng, 0.0)
     assert StateSegmenter(["lda"]).fit(Xs, ys, groups=[0] * len(Xs)).standardize_ == "both"
 
 
 @pytest.mark.parametrize("P", [10, 40])
-def test_what_is_stored_of_discriminants_grows_with_the_columns_and_not_their_square(P):
+def test_stored_discriminants_grow_linearly_with_the_columns(P):
     y = np.repeat(["a", "b"], 20)
     rng = np.random.default_rng(0)
     Xs = [(y == "b")[:, None] + rng.normal(size=(40, P)) for _ in range(4)]
@@ -338,7 +338,7 @@ def test_what_is_stored_of_discriminants_grows_with_the_columns_and_not_their_sq
     assert segmenter.predict_states(Xs[:1])[0].shape == (40,)
 
 
-def test_an_order_is_kept_and_demands_its_number_of_segments(rng):
+def test_a_given_order_of_states_is_kept_with_its_number_of_segments(rng):
     Xs = in_order(6, rng)
     segmenter = StateSegmenter(["lda"], order=["a", "b", "c"]).fit(Xs, [ABC] * 6)
     backwards = [X[::-1] for X in in_order(2, rng)]
@@ -349,7 +349,7 @@ def test_an_order_is_kept_and_demands_its_number_of_segments(rng):
         segmenter.predict(Xs[:1], n_clusters=2)
 
 
-def test_changes_and_lengths_that_are_not_allowed_are_not_found(rng):
+def test_forbidden_changes_and_lengths_are_not_predicted(rng):
     Xs = in_order(6, rng)
     settings = {"changes": {"a": ["b"], "b": ["a", "c"]}, "min_length": 3, "max_length": {"b": 9}}
     segmenter = StateSegmenter(["lda"], **settings).fit(Xs, [ABC] * 6)
@@ -458,12 +458,12 @@ def test_probabilities_that_do_not_sum_to_one_are_refused(segmenter, rng):
         StateSegmenter([Unsure()]).fit(recordings(4, rng), [NAMES] * 4)
 
 
-def test_what_is_shorter_than_the_least_length_is_one_segment(rng):
+def test_recordings_shorter_than_the_least_length_are_one_segment(rng):
     segmenter = StateSegmenter(["lda"], min_length=4).fit(in_order(4, rng), [ABC] * 4)
     assert segmenter.predict_breakpoints([np.zeros((3, 3)), np.zeros((1, 3))]) == [[3], [1]]
 
 
-def test_weights_of_long_segments_are_those_of_blocks(rng):
+def test_long_segments_are_learned_from_in_blocks(rng):
     y = np.repeat([0, 1, 0, 1], [300, 200, 250, 350])
     Xs = [y[:, None] + rng.normal(size=(y.size, 1)) for _ in range(4)]
     segmenter = StateSegmenter(["lda"]).fit(Xs, [y] * 4)
@@ -472,7 +472,7 @@ def test_weights_of_long_segments_are_those_of_blocks(rng):
     assert segmenter.solution_.status.converged
 
 
-def test_blocks_keep_every_segment_and_what_is_allowed_of_it():
+def test_blocks_of_samples_keep_every_segment_and_its_limits():
     for seed in range(300):
         rng = np.random.default_rng(seed)
         sizes = np.where(rng.random(9) < 0.4, rng.integers(1, 7, 9), rng.integers(1, 60, 9))
@@ -543,7 +543,7 @@ class TestHeldOut:
                 found.append(learner.classes_[states[M.labels]] if named else M.labels)
         return labels
 
-    def test_noise_is_named_by_chance(self, estimator, rng):
+    def test_held_out_names_of_noise_are_right_by_chance_only(self, estimator, rng):
         Xs = [rng.normal(size=(40, 3)) for _ in range(40)]
         ys = [np.repeat(rng.choice(["a", "b"], 8), 5) for _ in Xs]
         counts = [1 + np.count_nonzero(y[1:] != y[:-1]) for y in ys]
@@ -555,7 +555,7 @@ class TestHeldOut:
         else:
             assert 0.4 < np.mean(np.array(priced) == np.array(ys)) < 0.6
 
-    def test_it_is_what_fit_learns_and_counts_are_kept(self, estimator, rng):
+    def test_held_out_predictions_are_those_of_fit_with_the_asked_counts(self, estimator, rng):
         Xs = recordings(6, rng)
         ys = [NAMES] * 6
         groups = list("aabbcc")
@@ -601,7 +601,7 @@ def test_windows_find_changes_of_raw_signals_at_their_sample(rng, n):
 
 
 @pytest.mark.parametrize(("n", "P", "size"), [(9, 17, 3), (5, 17, 4), (5, 41, 3)])
-def test_boosting_of_windows_is_asked_where_it_is_worth_its_time(n, P, size):
+def test_boosting_of_windows_depends_on_the_numbers_of_recordings_and_columns(n, P, size):
     rng = np.random.default_rng(0)
     ys = [np.repeat(["a", "b"], 10)] * n
     Xs = [(y == "b")[:, None] + rng.normal(size=(20, P)) for y in ys]

@@ -99,7 +99,7 @@ def new_samples(name):
 
 
 @cases(*LEARNERS)
-def test_what_a_stream_finds_is_what_prediction_finds(learned, name):
+def test_a_stream_finds_the_changes_of_predict(learned, name):
     learner = learned(name)
     rng = np.random.default_rng(0)
     for X in new_samples(name):
@@ -122,12 +122,12 @@ def test_what_a_stream_finds_is_what_prediction_finds(learned, name):
 
 
 @cases("late", "early", "ruled")
-def test_scores_that_are_late_by_more_than_a_sample(learned, name):
+def test_the_streams_that_are_tested_have_learned_a_delay(learned, name):
     assert np.abs(learned(name).late_).max() > 2
 
 
 @cases("metric", "diagonal", "causal", "decoder")
-def test_changes_that_are_final_stay_and_all_of_them_are_told(learned, name):
+def test_final_changes_of_a_stream_stay_and_are_all_told(learned, name):
     learner = learned(name)
     for X in new_samples(name):
         stream = learner.stream()
@@ -149,7 +149,7 @@ def test_changes_that_are_final_stay_and_all_of_them_are_told(learned, name):
             assert [change.state for change in final] == [row["state"] for row in rows[1:]]
 
 
-def test_blocks_of_classifiers_that_look_at_one_sample_of_several():
+def test_a_stream_agrees_with_predict_if_classifiers_skip_samples():
     pairs = [drawn(seed, T=3000, shortest=150) for seed in range(5)]
     train, names = (list(part) for part in zip(*pairs[:4], strict=True))
     learner = StateSegmenter(["lda"], standardize="training").fit(train, names)
@@ -202,7 +202,7 @@ def test_a_quiet_metric_says_when_it_is_no_longer_exact(learned):
     assert stream.ends() == [2000]
 
 
-def test_what_is_kept_does_not_grow_where_nothing_changes(learned):
+def test_the_memory_of_a_stream_does_not_grow_without_changes(learned):
     sizes = []
     stream = learned("causal").stream()
     X = np.tile(Xs[0][:1], (500, 1))
@@ -216,7 +216,7 @@ def test_what_is_kept_does_not_grow_where_nothing_changes(learned):
 
 
 @cases("metric", "causal", "decoder")
-def test_changes_are_told_as_rarely_as_is_asked(learned, name):
+def test_a_stream_keeps_the_rate_of_false_alarms(learned, name):
     learner = copy.copy(learned(name))
     learner.margin_rates_ = margin_rates(learner, fed(name, Xs), ys, cv=3)
     n = learner.margin_rates_.alarms.n_samples
@@ -240,7 +240,7 @@ def test_changes_are_told_as_rarely_as_is_asked(learned, name):
         learned(name).stream(false_alarm_every=n)
 
 
-def test_a_margin_that_is_reached_as_often_as_is_asked():
+def test_the_margin_for_a_rate_of_alarms_is_reached_at_that_rate():
     spans = np.array([[0.0, 3.0], [0.0, 1.0], [1.0, 2.0], [0.0, 7.0], [8.0, 9.0], [8.0, 9.0]])
     alarms = FalseAlarms(spans, n_samples=1000)
     assert [alarms.margin(every) for every in (1000, 500, 334, 333)] == [9.0, 2.5, 2.5, 0.0]
@@ -248,7 +248,7 @@ def test_a_margin_that_is_reached_as_often_as_is_asked():
 
 
 @cases((0, 56), (2, 56), (1, 11))
-def test_alarms_of_what_finds_hardly_a_change_are_refused(n_found, n_true):
+def test_alarms_are_refused_if_held_out_streams_found_too_few_changes(n_found, n_true):
     parts = [FalseAlarms(np.array([[0.0, 0.5]]), 70, 0, n_true - 1), None]
     assert FalseAlarms.of(parts) is None
     parts[1] = FalseAlarms(np.empty((0, 2)), 80, n_found, 1)
@@ -259,7 +259,7 @@ def test_alarms_of_what_finds_hardly_a_change_are_refused(n_found, n_true):
     assert FalseAlarms(alarms.spans, 150, -(-n_true // 10), n_true).margin(100) == 0.0
 
 
-def test_nothing_was_pushed(learned):
+def test_a_stream_without_samples_has_no_changes(learned):
     stream = learned("states").stream()
     assert stream.push(np.empty((0, 4))) == []
     assert stream.push(Xs[0][:1]) == []
@@ -267,7 +267,7 @@ def test_nothing_was_pushed(learned):
     assert (stream.ends(), stream.states().tolist(), stream.end()) == ([], [], [])
 
 
-def test_a_model_that_was_stored_streams_alike(learned, tmp_path):
+def test_a_loaded_model_streams_alike(learned, tmp_path):
     save(learned("causal"), tmp_path / "model.structsvm")
     stream = load(tmp_path / "model.structsvm").stream(tolerance=2)
     stream.push(NEW[0][0])
@@ -275,7 +275,7 @@ def test_a_model_that_was_stored_streams_alike(learned, tmp_path):
 
 
 @cases("diagonal", "states", "decoder")
-def test_a_stream_goes_on_with_what_was_learned_when_it_was_begun(name):
+def test_refitting_does_not_change_a_running_stream(name):
     learner = clone(LEARNERS[name])
     learner.fit(fed(name, Xs), ys)
     X = new_samples(name)[0]
@@ -302,16 +302,16 @@ class TestRefusals:
         (MetricLearner(ChangePoint(min_length=3), standardize=None), "segments of any length"),
     )
 
-    def test_no_segments(self):
+    def test_a_learner_of_clusters_has_no_stream(self):
         tables = [np.repeat(np.eye(2), 9, axis=0)] * 2
         with pytest.raises(SettingsError, match="clusters, not segments"):
             MetricLearner(Clustering()).fit(tables, [np.repeat([0, 1], 9)] * 2).stream()
 
-    def test_a_metric_names_no_samples(self, learned):
+    def test_a_stream_of_a_metric_has_no_states(self, learned):
         with pytest.raises(SettingsError, match="StateSegmenter"):
             learned("metric").stream().states()
 
-    def test_a_tolerance_that_is_none(self, learned):
+    def test_a_stream_refuses_an_impossible_tolerance(self, learned):
         with pytest.raises(SettingsError, match="tolerance"):
             learned("metric").stream(tolerance=-1)
         with pytest.raises(SettingsError, match="max_candidates"):
@@ -354,7 +354,7 @@ T = np.arange(20.0)
     ((FRAME[:5][::-1],), "order of time"),
 )
 @pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")
-def test_samples_that_are_refused(learned, blocks, message):
+def test_a_stream_refuses_bad_samples(learned, blocks, message):
     with pytest.raises(DataError, match=message):
         pushed(learned("causal"), *blocks)
 
@@ -364,7 +364,7 @@ NULL.iloc[3, 1] = pd.NA
 
 
 @cases(NULL, NULL.astype(object).where(NULL.notna(), None), NULL.round().astype("Int64"), GAP)
-def test_what_is_missing_is_not_interpolated(X):
+def test_a_stream_refuses_missing_values(X):
     learner = MetricLearner(ChangePoint(missing="interpolate"), standardize="training").fit(Xs, ys)
     stream = learner.stream()
     with pytest.raises(DataError, match=r"a value is missing in row [23]"):
@@ -397,7 +397,7 @@ def test_scores_that_are_refused_leave_a_stream_as_it_was(learned):
 
 
 @pytest.mark.parametrize("zone", [None, UTC, timezone(timedelta(hours=2))])
-def test_times_as_python_has_them(learned, zone):
+def test_a_stream_takes_datetimes_of_python(learned, zone):
     begun = datetime(2026, 1, 1, 23, 59, tzinfo=zone)
     stream = learned("metric").stream()
     for t, row in enumerate(X[:, None]):
@@ -425,7 +425,7 @@ def test_a_stream_is_not_pushed_after_its_end(learned):
         stream.push(scored(X))
 
 
-def test_another_rate_than_that_learned_from_is_told():
+def test_a_stream_warns_of_another_sampling_rate():
     index = [pd.date_range("2026-01-01", periods=len(X), freq="s") for X in Xs]
     frames = [pd.DataFrame(X, index=at) for X, at in zip(Xs, index, strict=True)]
     learner = MetricLearner(standardize="training").fit(frames, ys)

@@ -63,7 +63,7 @@ def assert_optimal(svm, best, rel=1e-5):
 # ---- classes
 
 
-def test_digits_as_crammer_and_singer_by_liblinear():
+def test_multiclass_digits_agree_with_crammer_and_singer_of_liblinear():
     data = load_digits()
     X = data.data[:400] / 16.0
     y = data.target[:400]
@@ -192,7 +192,7 @@ def test_data_frames_name_the_features(classes):
         r"solver must be a Solver or one of \['auto', 'cutting-plane'",
     ),
 )
-def test_a_setting_that_cannot_be_is_named(classes, given, complaint):
+def test_impossible_settings_of_a_structured_svm_are_named(classes, given, complaint):
     settings = {"problem": multiclass.Multiclass(), **given}
     with pytest.raises(SettingsError, match=complaint):
         StructuredSVM(**settings).fit(*classes)
@@ -207,20 +207,20 @@ def test_a_setting_that_cannot_be_is_named(classes, given, complaint):
     (np.ones((2, 1)), np.ma.array([0, 1], mask=[0, 1]), {}, r"labelling of instance 1 is masked"),
     (np.ones((2, 1)), [0, 1], {"sample_weight": [1, -1]}, r"sample_weight of instance 1 is -1.0"),
 )
-def test_data_that_cannot_be_are_named(X, y, how, complaint):
+def test_impossible_data_of_a_structured_svm_are_named(X, y, how, complaint):
     y = np.array(y) if isinstance(y, list) and y[:1] == [0.0] else y
     with pytest.raises(DataError, match=complaint):
         StructuredSVM(multiclass.Multiclass()).fit(X, y, **how)
 
 
-def test_a_weight_of_zero_is_a_warning(classes):
+def test_a_learned_weight_of_zero_is_warned_of(classes):
     svm = StructuredSVM(few_weights.Wines(3), lam=100.0, regularizer=Custom(few_weights.cp.norm1))
     with pytest.warns(DataWarning, match=r"the best weight is zero.*lower lam=100.0"):
         svm.fit(*classes)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 0.0], ids=["the least score", "always the first class"])
-def test_inference_that_misses_the_truth_is_a_warning(classes, wrong):
+def test_inference_that_misses_the_truth_is_warned_of(classes, wrong):
     class Wrong(multiclass.Multiclass):
         def predict(self, w, x):
             return super().predict(wrong * w, x)
@@ -231,7 +231,7 @@ def test_inference_that_misses_the_truth_is_a_warning(classes, wrong):
         StructuredSVM(Wrong()).fit(*classes)
 
 
-def test_a_partition_that_misses_the_truth_is_a_warning():
+def test_a_partition_that_misses_the_truth_is_warned_of():
     class Whole(ChangePoint):
         def partition(self, instance, metric, n_clusters=None, constraint=UNCONSTRAINED):
             return EquivalenceMatrix.from_breakpoints([instance.n_samples])
@@ -247,7 +247,7 @@ def test_a_partition_that_misses_the_truth_is_a_warning():
 # ---- weights, constraints, solvers
 
 
-def test_the_weight_of_a_sample_is_how_often_it_is_there(classes):
+def test_weights_of_instances_stand_for_copies(classes):
     X, y = classes
     counts = np.arange(60) // 3 % 3
     svm = StructuredSVM(
@@ -275,7 +275,7 @@ class InParts(multiclass.Multiclass):
     {"constraints": lambda w: [w[0] == 0.25, w[8] + 0.5 <= 0]},
     ids=["custom", "centre", "constraints"],
 )
-def test_a_weight_of_several_cones_is_seen_as_a_whole(classes, settings):
+def test_problems_see_a_weight_of_several_cones_as_one_vector(classes, settings):
     whole, parts = (
         StructuredSVM(problem, solver=CuttingPlane(Stopping(1e-6)), **settings).fit(*classes)
         for problem in (multiclass.Multiclass(), InParts())
@@ -293,7 +293,7 @@ def partly(ys, rng, share=0.5):
     return [np.where(rng.random(y.size) < share, -1, y) for y in ys]
 
 
-def test_labellings_in_part_are_completed(rng):
+def test_partial_labellings_are_completed(rng):
     xs, ys = chain.sequences(40, T=20)
     few = StructuredSVM(chain.Chain(), lam=0.05).fit(xs[:3], ys[:3])
     known = [*ys[:3], *partly(ys[3:20], rng)]
@@ -309,7 +309,7 @@ def test_labellings_in_part_are_completed(rng):
     np.testing.assert_array_equal(alone.solution_.w, few.solution_.w)
 
 
-def test_labellings_in_part_reach_a_fixed_point_that_is_optimal_for_its_completions(rng):
+def test_partial_labellings_end_at_an_optimum_for_their_completions(rng):
     xs, ys = chain.sequences(6, T=5, n_states=3, seed=1)
     known = [*ys[:3], *partly(ys[3:], rng)]
     svm = StructuredSVM(chain.Chain(3, 3), lam=0.2, solver=CuttingPlane(Stopping(1e-8, 2000))).fit(
@@ -321,7 +321,7 @@ def test_labellings_in_part_reach_a_fixed_point_that_is_optimal_for_its_completi
     assert svm.solution_.upper == pytest.approx(best, rel=1e-5)
 
 
-def test_nothing_but_labellings_in_part_is_refused(rng):
+def test_partial_labellings_alone_are_refused(rng):
     xs, ys = chain.sequences(4)
     svm = StructuredSVM(chain.Chain())
     with pytest.raises(DataError, match="labelling is known in part only: label one instance"):
@@ -335,7 +335,7 @@ def test_nothing_but_labellings_in_part_is_refused(rng):
 # ---- files
 
 
-def test_it_comes_back_from_a_file(classes, installed, tmp_path):
+def test_a_structured_svm_is_saved_and_loaded(classes, installed, tmp_path):
     X, y = classes
     costs = ((0.0, 1.0, 2.0), (1.0, 0.0, 1.0), (2.0, 1.0, 0.0))
     svm = StructuredSVM(multiclass.Multiclass(costs=costs), lam=0.1, solver="one-slack").fit(X, y)
@@ -404,7 +404,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "generic_svm"
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)
-def test_each_example_runs(file, capsys):
+def test_every_structured_example_runs_with_its_accuracy(file, capsys):
     runpy.run_path(str(file), run_name="__main__")
     for accuracy in re.findall(r"accuracy.*held out: ([\d.]+)", capsys.readouterr().out):
         assert float(accuracy) > 0.93
@@ -449,7 +449,7 @@ def test_a_weight_to_start_from_completes_labellings_of_which_none_is_full(rng):
 
 
 @pytest.mark.parametrize("first", [(1.0,), (np.nan,) * 8, (1.0,) * 9])
-def test_a_weight_to_start_from_that_is_none_is_refused(first, rng):
+def test_an_impossible_starting_weight_is_refused(first, rng):
     xs, ys = two_states(4)
     svm = StructuredSVM(Sticky(2, 2, first), lam=0.05)
     with pytest.raises(PluginError, match=r"Sticky\.start returned"):
@@ -508,7 +508,7 @@ def test_an_evaluation_without_a_weight_to_start_from_has_the_null_weight(classe
     ({"groups": [0, 1]}, "groups"),
     ({"baselines": {"null": Always(0)}}, "the baseline 'null' has the name of another one"),
 )
-def test_an_evaluation_refuses(classes, given, complaint):
+def test_evaluation_of_a_structured_svm_refuses_wrong_arguments(classes, given, complaint):
     X, y = classes
     svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(X, y)
     with pytest.raises((DataError, SettingsError), match=complaint):
@@ -562,9 +562,7 @@ class Strict(multiclass.Multiclass):
         (np.full(2, 1e7), 0, PluginError, "Strict.check raised ZeroDivisionError"),
     ],
 )
-def test_a_problem_checks_its_instances_where_it_learns_and_predicts(
-    classes, row, label, error, said
-):
+def test_checks_of_a_problem_run_in_fit_and_predict(classes, row, label, error, said):
     X, y = (np.array(part)[:20] for part in classes)
     problem = Strict()
     svm = StructuredSVM(problem, lam=0.1).fit(X, y)

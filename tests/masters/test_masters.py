@@ -159,7 +159,7 @@ def test_a_warm_start_changes_the_way_not_the_answer(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_no_cuts_at_all(case):
+def test_masters_solve_a_program_without_cuts(case):
     space, omega = CASES[case]
     risk = listed_risk(space, omega)
     cuts = WorkingSet(2, space.dim)
@@ -195,7 +195,7 @@ DEGENERATE = {
 
 @pytest.mark.parametrize("kind", DEGENERATE)
 @pytest.mark.parametrize("case", VECTORS)
-def test_degenerate_programs(case, kind):
+def test_masters_solve_degenerate_programs(case, kind):
     risk = listed_risk(*CASES[case])
     dim = risk.space.dim
     rng = np.random.default_rng(8)
@@ -246,7 +246,7 @@ def test_the_unit_of_the_objective_does_not_matter(case, factor):
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 @pytest.mark.parametrize(("n", "rank", "n_groups"), [(5, 2, 1), (30, 4, 7), (25, 40, 25)])
-def test_quadratic_programs_over_simplices(n, rank, n_groups, ridge):
+def test_quadratic_programs_over_simplices_are_solved_to_optimality(n, rank, n_groups, ridge):
     rng = np.random.default_rng(n)
     F = rng.standard_normal((n, rank))
     q = 2 * rng.standard_normal(n)
@@ -264,13 +264,13 @@ def test_quadratic_programs_over_simplices(n, rank, n_groups, ridge):
 class TestNames:
     @pytest.mark.parametrize("case", ["diagonal-squared", "diagonal-trace"])
     @pytest.mark.parametrize("name", ["CLARABEL", "SCS", "OSQP", "PIQP", "HIGHS"])
-    def test_solvers_of_quadratic_and_linear_programs(self, name, case):
+    def test_solvers_of_quadratic_and_linear_programs_solve_what_they_can(self, name, case):
         risk, cuts = restricted(case, "n-slack")
         answer = master_from(name).solve(risk, cuts, TIGHT)
         assert answer.label == name.lower()
         assert_optimal(risk, cuts, answer, 1e-4)
 
-    def test_an_unknown_one_is_refused_with_those_there_are(self):
+    def test_an_unknown_master_is_refused_with_the_known_ones(self):
         with pytest.raises(SettingsError, match=r"'simplexor' is not installed; .*CLARABEL.*SCS"):
             master_from("simplexor")
 
@@ -332,7 +332,7 @@ class TestFailures:
         (np.zeros(2), np.zeros(1), r"shapes \(2,\) and \(1,\) for 3 weights and 1 cuts"),
         (np.zeros(3), np.zeros(2), "for 3 weights and 1 cuts"),
     )
-    def test_an_answer_that_is_none_is_refused(self, w, alpha, message):
+    def test_an_answer_of_a_master_that_is_no_number_is_refused(self, w, alpha, message):
         risk = listed_risk(PSD(2), SquaredNorm())
         cuts = WorkingSet(1, 3)
         cuts.add([Cut(0, 1.0, np.ones(3))])
@@ -441,7 +441,7 @@ def relative_gap(risk, cuts, answer):
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6, 1e-10])
-def test_single_precision_far_from_the_answer_does_not_keep_from_it(tol):
+def test_newton_reaches_the_tolerance_from_single_precision(tol):
     risk, cuts = large()
     assert relative_gap(risk, cuts, NewtonMaster().solve(risk, cuts, Request(tol))) <= tol
 
@@ -456,7 +456,7 @@ def test_single_precision_takes_the_steps_of_double_precision(monkeypatch):
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e30])
-def test_slopes_that_single_precision_cannot_square_are_no_matter(unit):
+def test_slopes_whose_squares_overflow_single_precision_are_handled(unit):
     risk, cuts = large(unit)
     answer = NewtonMaster().solve(risk, cuts, Request(1e-3))
     assert answer.label == "newton"

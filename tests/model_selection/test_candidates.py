@@ -101,7 +101,7 @@ def test_candidates_are_learners_by_name(data):
         MetricLearnerCV(metric="olda")
 
 
-def test_features_of_a_candidate_are_learned_again_with_it(data):
+def test_features_of_a_candidate_are_refitted_with_it(data):
     found = search(metric("lags", features=Lags((-1, 0, 1))), "diagonal").fit(*data)
     assert [c.name for c in found.candidates_] == ["untrained", *["lags"] * 2, *["diagonal"] * 2]
     means = dict(zip(map(str, found.candidates_), found.cv_results_["mean_criterion"], strict=True))
@@ -132,7 +132,7 @@ def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
     np.testing.assert_allclose(model.losses_[test, 1], losses)
 
 
-def test_features_that_fail_in_a_fold_are_named_and_out_of_the_question(data):
+def test_candidates_whose_features_fail_in_a_fold_are_named_and_dropped(data):
     odd = metric("odd", features=Counting([], True))
     with pytest.warns(DataWarning, match=r"odd is not compared: it cannot \(fold 0\)"):
         found = search("diagonal", odd).fit(*data)
@@ -161,7 +161,7 @@ def test_a_baseline_is_chosen_and_predicts(data):
     assert "Use the frame classifier: it" in str(found.verdict_)
 
 
-def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
+def test_a_chosen_baseline_predicts_from_its_own_features(data):
     Xs = [X[:, :2] for X in data[0]]
     ys = data[1]
     found = search(metric("lags", lam=0.1, features=Lags((-9, 9)))).fit(Xs, ys)
@@ -175,7 +175,7 @@ SCORES = metric("scores", features=StateScores("logistic", lags=(0,)))
 BOUNDS = Method("bounds", BoundaryClassifier("logistic", widths=(3,)))
 
 
-def test_names_are_compared_where_labels_have_them(data):
+def test_accuracies_are_compared_if_labels_are_names(data):
     Xs, ys = data
     found = search("diagonal", SCORES, FRAMES, cv=3).fit(Xs, ys)
     results = found.cv_results_
@@ -196,7 +196,7 @@ def test_names_are_compared_where_labels_have_them(data):
     assert "samples right" not in str(nameless.verdict_)
 
 
-def test_names_that_nothing_tells_apart_do_not_decide(data):
+def test_random_names_do_not_decide_the_choice(data):
     """Names that follow each other from one of two at random: the changes alone can be found."""
     segment = np.cumsum(np.append(False, NAMES[1:] != NAMES[:-1]))
     ys = [np.array(["x", "y"])[(segment + first) % 2] for first in (0, 1, 1, 0, 1, 0)]
@@ -210,7 +210,7 @@ def test_names_that_nothing_tells_apart_do_not_decide(data):
     assert "samples right in cross-validation" not in said
 
 
-def test_baselines_of_the_choice_are_learners_and_name_states_as_they_know_them(data):
+def test_baselines_of_the_chosen_learner_name_states_if_they_can(data):
     Xs = [X[:, :2] for X in data[0]]
     ys = data[1]
     found = search(SCORES, FRAMES, BOUNDS, cv=3).fit(Xs, ys)
@@ -227,7 +227,7 @@ def test_baselines_of_the_choice_are_learners_and_name_states_as_they_know_them(
 
 
 @pytest.mark.parametrize("right", [(0.9, 0.5, 0.8), (0.5, 0.9, 0.8), (0.7, 0.71, 0.705)])
-def test_methods_that_name_states_are_chosen_by_the_names_that_are_right(right):
+def test_methods_that_name_states_are_chosen_by_accuracy(right):
     """The second loses least, and is chosen where it also names more beyond chance."""
     losses = np.array([[2.0, 1.0, 2.5]] * 12) + np.random.default_rng(0).normal(0, 0.1, (12, 3))
     accuracy = np.array([right] * 12) + np.random.default_rng(1).normal(0, 0.04, (12, 3))
@@ -254,9 +254,7 @@ def held_out(losses, accuracy, blind, first=None, problem=None):
         (False, NormalizedCut(), 0.01, "b"),
     ],
 )
-def test_of_changes_alone_what_answers_first_is_the_choice_only_beyond_chance(
-    names, problem, gain, best
-):
+def test_without_names_the_first_answer_is_chosen_only_beyond_chance(names, problem, gain, best):
     noise = np.random.default_rng(0).normal(size=12)
     losses = np.full((12, 3), 3.0)
     losses[:, 1] += noise - noise.mean() - gain
@@ -266,7 +264,7 @@ def test_of_changes_alone_what_answers_first_is_the_choice_only_beyond_chance(
 
 
 @pytest.mark.parametrize("names", [True, False])
-def test_python_advises_what_it_has_chosen(data, names):
+def test_the_verdict_of_a_search_advises_its_choice(data, names):
     """Whatever other methods lose, or name right."""
     Xs, ys = data
     ends = [[*(1 + np.flatnonzero(y[1:] != y[:-1])).tolist(), len(y)] for y in ys]
@@ -280,7 +278,7 @@ def test_python_advises_what_it_has_chosen(data, names):
 
 @pytest.mark.parametrize("blind", [False, True])
 @pytest.mark.parametrize("named", [(True, False), (True, True), (False, True)])
-def test_where_the_first_names_states_the_choice_does_and_is_not_blind(named, blind):
+def test_the_choice_names_states_if_the_default_does(named, blind):
     """A third candidate names nothing and loses least; a first that is blind is left for others."""
     losses = np.array([[2.0, 3.0, 0.5], [2.5, 3.5, 0.1], [2.0, 3.0, 0.2]] * 4)
     accuracy = np.full(losses.shape, np.nan)

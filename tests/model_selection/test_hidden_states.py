@@ -59,7 +59,7 @@ def hidden_in(training, states=frozenset(NAMES)):
     }
 
 
-def test_each_fold_hides_a_state_from_what_is_learned_from_and_is_tried_on_it():
+def test_each_fold_hides_a_state_from_training_and_is_judged_on_it():
     """It is judged by folds with other recordings and other states."""
     Xs, ys = recordings()
     split = split_states(read(Xs, ys), 4, 0)
@@ -84,7 +84,7 @@ def test_each_fold_hides_a_state_from_what_is_learned_from_and_is_tried_on_it():
         assert all(hidden[j] != hidden[k] for j in np.unique(split.fold[others]))
 
 
-def test_a_recording_that_is_tried_twice_is_one_unit():
+def test_a_recording_held_out_twice_is_one_unit():
     Xs, ys = recordings()
     folds = split_states(read(Xs, ys), 4, 0)
     assert folds.units.size == 16
@@ -96,7 +96,7 @@ def test_a_recording_that_is_tried_twice_is_one_unit():
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_the_search_chooses_and_says_what_it_was_asked():
+def test_the_verdict_with_hidden_states_says_its_question():
     Xs, ys = recordings(10)
     found = search(candidates=MENU[:2] + MENU[3:4]).fit(Xs, ys)
     assert "recordings with a state that the metric was not learned from" in str(found.verdict_)

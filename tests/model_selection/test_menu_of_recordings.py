@@ -69,7 +69,7 @@ def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
     assert names_of([[8, 18, 30]] * 4) == [first, *after_what_gained(None, others)]
 
 
-def test_where_states_are_hidden_metrics_see_what_classifiers_say():
+def test_metrics_with_hidden_states_use_scores_of_classifiers():
     found = menu_of([NAMES] * 4, question="states")
     assert [c.name for c in found] == [*SCORED, *OLDA, *CLASSIFIERS, *TUNED]
     # Three recordings are too few for scores: everything else is left to choose from.
@@ -85,7 +85,7 @@ def test_where_states_are_hidden_metrics_see_what_classifiers_say():
         ([[2, 4]] * 4, 4, "olda"),  # too short for lags
     ],
 )
-def test_what_answers_first_is_a_candidate_or_a_closed_form(labels, T, first):
+def test_the_first_answer_is_a_candidate_or_a_closed_form(labels, T, first):
     data = TrainingSet.of(ChangePoint(), [np.zeros((T, 2))] * len(labels), labels)
     menu = Recordings(data, MetricLearner())
     assert menu.first.name == first
@@ -122,7 +122,7 @@ def test_running_numbers_as_text_are_no_names_unless_all_recordings_have_the_sam
         ([[8, 18, 30]] * 4, 1000, "olda", None),
     ],
 )
-def test_what_answers_first_sees_no_context_of_very_many_columns(labels, P, first, sees):
+def test_the_first_answer_uses_no_context_of_very_many_columns(labels, P, first, sees):
     """Linear discriminants of seven thousand windows take minutes."""
     data = TrainingSet.of(ChangePoint(), [np.zeros((30, P))] * len(labels), labels)
     method = Recordings(data, MetricLearner()).first
@@ -130,7 +130,7 @@ def test_what_answers_first_sees_no_context_of_very_many_columns(labels, P, firs
     assert type(method.learner.features) is (sees or type(None))
 
 
-def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
+def test_context_needs_long_recordings_and_scores_need_four():
     short = names_of([np.repeat(["a", "b"], 2)] * 4, T=4)
     (first, quick) = STATES
     others = [quick, *LEARNED, *CLASSIFIERS, *TUNED]
@@ -178,7 +178,7 @@ class Moody(EqualSegments):
         return super()._learn(data, how)
 
 
-def test_a_classifier_that_fails_in_a_fold_is_named_with_it():
+def test_a_candidate_that_fails_in_a_fold_is_named_with_the_fold():
     moody = Method("moody", Moody())
     search = MetricLearnerCV(candidates=("untrained", "diagonal", moody), lams=(0.1,), cv=2)
     with pytest.warns(DataWarning, match=r"moody is not compared: it needs four \(fold 0\)"):
@@ -226,7 +226,7 @@ def test_folds_within_two_folds_share_their_classifier(learned, cv, most):
     assert "frame-logistic" in (search.best_candidate_, *best.baselines_)
 
 
-def test_what_is_in_one_fold_only_is_learned_in_folds_of_its_own(learned):
+def test_a_state_of_one_fold_is_scored_in_folds_of_its_own(learned):
     """A state of two neighbours in one fold: the other folds cannot be the groups."""
     Xs, ys = walks()
     for i in (0, 1):

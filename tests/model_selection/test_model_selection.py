@@ -76,7 +76,7 @@ def test_learning_pays_where_one_feature_follows_the_labels(fitted):
     assert B[0, 0] > 5 * B[1, 1]
 
 
-def test_it_is_used_as_the_learner_it_chose(data, fitted, tmp_path):
+def test_a_search_behaves_like_the_learner_it_chose(data, fitted, tmp_path):
     """The refit is what a plain MetricLearner with these settings learns."""
     Xs, _ = data
     plain = MetricLearner(metric="diagonal", lam=fitted.best_lam_).fit(*data)
@@ -98,13 +98,13 @@ def test_it_is_used_as_the_learner_it_chose(data, fitted, tmp_path):
         save(fitted, tmp_path / "refused.structsvm")
 
 
-def test_best_is_the_learned_metric_when_learning_is_best(data, fitted):
+def test_a_search_chooses_the_learned_metric_if_it_is_best(data, fitted):
     again = clone(fitted).fit(*data)
     assert again.predict_breakpoints(data[0]) == fitted.predict_breakpoints(data[0])
     assert type(again.best_estimator_) is MetricLearner
 
 
-def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
+def test_a_search_chooses_the_untrained_metric_if_there_is_nothing_to_learn():
     data = alike(10)
     learner = small(candidates=("untrained", "full"), cv=2)
     with pytest.warns(VerdictWarning, match="the loss of the untrained metric is"):
@@ -167,7 +167,7 @@ def test_the_verdict_leaves_the_choice_to_the_other_folds(fitted):
     assert fitted.verdict_.loss == pytest.approx(honest.mean())
 
 
-def test_results_are_a_table(fitted):
+def test_results_of_a_search_are_a_table(fitted):
     table = pd.DataFrame(fitted.cv_results_)
     assert table["candidate"].tolist() == ["untrained", "rca", "diagonal", "diagonal"]
     assert table["lam"].tolist()[2:] == [0.2, 0.02]
@@ -181,14 +181,14 @@ def test_results_are_a_table(fitted):
     assert table["converged"].all()
 
 
-def test_processes_give_the_same(data, fitted):
+def test_a_search_on_processes_gives_the_same_bits(data, fitted):
     again = clone(fitted).set_params(n_jobs=2).fit(*data)
     np.testing.assert_array_equal(again.losses_, fitted.losses_)
     assert again.verdict_ == fitted.verdict_
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_told_the_number_of_segments(data, fitted):
+def test_a_search_takes_the_number_of_segments(data, fitted):
     found = small(problem=ChangePoint("known"), cv=2).fit(*data)
     np.testing.assert_array_equal(found.criterion_, found.losses_)
     assert (fitted.criterion_ != fitted.losses_).any()
@@ -213,7 +213,7 @@ test_settings_that_make_no_sense = refused(
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_too_few_recordings_for_a_verdict(n):
+def test_a_search_of_too_few_recordings_gives_no_verdict(n):
     learner = small()
     with pytest.warns(VerdictWarning, match=rf"Too few to tell: {n} independent recordings"):
         learner.fit(*recordings(n))
@@ -223,7 +223,7 @@ def test_too_few_recordings_for_a_verdict(n):
     assert len(learner.predict(recordings(1, seed=5)[0])) == 1
 
 
-def test_groups_stay_together_and_are_what_is_counted():
+def test_groups_stay_together_and_are_the_units_of_the_verdict():
     data = recordings(9)
     groups = np.array(list("aaabbbccc"))
     learner = small()
@@ -235,7 +235,7 @@ def test_groups_stay_together_and_are_what_is_counted():
 
 
 @pytest.mark.parametrize("cv", [3, GroupKFold(3)])
-def test_what_is_labelled_in_part_is_held_out_where_it_can_be_scored(cv):
+def test_recordings_labelled_in_part_are_held_out_if_they_can_be_scored(cv):
     Xs, ys = recordings(9)
     in_part = [2, 7]
     groups = np.array(list("aabbccdde"))
@@ -257,7 +257,7 @@ def test_what_is_labelled_in_part_is_held_out_where_it_can_be_scored(cv):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_choice_with_samples_that_are_labelled_in_part(data):
+def test_a_search_learns_from_partial_labels(data):
     """It is judged on those whose samples have labels, and learned from all of them."""
     Xs, ys = data
     ys = [np.append(y[:-9], [-1] * 9) if i in (0, 4) else y for i, y in enumerate(ys)]

@@ -36,7 +36,7 @@ def samples_of(problem):
 
 @pytest.mark.parametrize("problem", SUITED)
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_method_partitions_what_it_suits_and_refuses_everything_else(problem, name):
+def test_methods_by_name_partition_suitable_problems_and_refuse_others(problem, name):
     learner = learner_named(name, named_problem(problem))
     assert learner.suits(named_problem(problem)) == (name in SUITED[problem])
     if name in (*OF_SCORES, "states") or "boosting" in name:
@@ -50,7 +50,7 @@ def test_a_method_partitions_what_it_suits_and_refuses_everything_else(problem, 
     assert np.shape(partitions[0]) == np.shape(ys[0])
 
 
-def test_a_candidate_that_is_not_for_the_problem_is_refused():
+def test_a_candidate_for_another_problem_is_refused():
     Xs, ys = samples_of("clustering")
     search = MetricLearnerCV(problem="clustering", candidates={"states": StateSegmenter()})
     with pytest.raises(SettingsError, match="StateSegmenter is not for tables"):

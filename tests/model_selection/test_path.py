@@ -37,7 +37,7 @@ def path(risk, regularizer=None):
     CuttingPlane(STOPPING, slack="one"),
     BlockFrankWolfe(Stopping(tol=1e-2, max_iter=2000)),
 )
-def test_certified_like_runs_without_memory_with_fewer_calls(risk, solver):
+def test_a_path_of_lam_needs_fewer_calls_for_the_same_certificates(risk, solver):
     memory = Memory()
     calls = []
     for step in path(risk):
@@ -76,7 +76,7 @@ def test_a_path_of_other_regularizers_ends_where_each_fit_does(regularizer, risk
         assert warm.gap <= STOPPING.tol
 
 
-def test_constraints_are_kept(risk):
+def test_a_path_of_lam_keeps_constraints(risk):
     """The best weight of the run before keeps them too, or it would be no candidate."""
     tied = replace(risk, constraints=lambda b: [b[0] == b[1]])
     memory = Memory()
@@ -108,7 +108,7 @@ def test_a_solver_that_has_no_cuts_still_knows_the_start(risk):
     assert warm.upper <= second.penalty(memory.best.w) + float(memory.best.values.sum()) + 1e-12
 
 
-def test_a_memory_of_others_is_refused(risk):
+def test_the_memory_of_another_problem_is_refused(risk):
     memory = Memory()
     solver = CuttingPlane(Stopping(max_iter=2))
     solver.solve(risk, memory=memory)
@@ -121,7 +121,7 @@ def test_a_memory_of_others_is_refused(risk):
     replace(solver, stopping=Stopping(tol=0.1)).solve(risk, memory=memory)
 
 
-def test_an_unfinished_run_hands_on_what_it_has(risk):
+def test_an_unfinished_run_passes_its_planes_on(risk):
     memory = Memory()
     first, second = path(risk)[:2]
     CuttingPlane(Stopping(tol=1e-9, max_calls=20)).solve(first, memory=memory)
@@ -140,7 +140,7 @@ def search(**settings):
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
+def test_baselines_that_do_not_depend_on_lam_are_tuned_once_a_fold(monkeypatch):
     tuned = []
 
     def counted(name, problem, data, *settings):
@@ -158,7 +158,7 @@ def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", [21, 26])
-def test_a_run_that_is_interrupted_leaves_the_memory_as_it_was(seed):
+def test_an_interrupted_run_leaves_the_memory_unchanged(seed):
     """The program over the support of the next run has its value between the bounds."""
     solver = CuttingPlane(Stopping(1e-6), slack="one", cached_planes=3)
     memory = Memory()

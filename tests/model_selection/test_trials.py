@@ -57,7 +57,7 @@ def names(found):
     return {candidate.name for candidate in found}
 
 
-def test_all_is_tried_without_an_end_and_what_others_would_take_is_told():
+def test_without_a_time_limit_all_candidates_are_tried_and_costs_estimated():
     log = []
     tried, untried = trials_of([task("a", log=log), task("b", log=log)], FOLDS, Clock())
     assert (names(tried), untried) == ({"a", "b"}, {})
@@ -66,7 +66,7 @@ def test_all_is_tried_without_an_end_and_what_others_would_take_is_told():
         assert [trial.losses[0, 0] for trial in of_folds] == [0.0, 1.0, 2.0]
 
 
-def test_the_first_is_tried_whatever_it_takes_and_no_other_after_the_end(clock):
+def test_the_first_candidate_is_tried_even_after_the_time_limit(clock):
     log = []
     end = clock.now - 1.0
     tasks = [task("a", 0.05, log=log, clock=clock), task("b", log=log)]
@@ -76,7 +76,7 @@ def test_the_first_is_tried_whatever_it_takes_and_no_other_after_the_end(clock):
     assert 0 < sum(untried.values()) < 10
 
 
-def test_what_is_begun_ends_in_time_and_counts_as_untried(clock):
+def test_a_candidate_that_takes_too_long_is_stopped_and_untried(clock):
     """It costs far more than its cost says, and is stopped where it tells how far it is."""
     start = clock.now
     tasks = [task("a", 0.01, clock=clock), task("slow", 30.0, cost=0.1, clock=clock)]
@@ -85,7 +85,7 @@ def test_what_is_begun_ends_in_time_and_counts_as_untried(clock):
     assert (names(tried), names(untried)) == ({"a"}, {"slow"})
 
 
-def test_a_task_that_its_first_fold_showed_to_be_too_long_is_left(clock):
+def test_a_candidate_whose_first_fold_took_too_long_is_given_up(clock):
     log = []
     given = {"log": log, "clock": clock}
     tasks = [task("a", 0.01, **given), task("b", 0.3, cost=0.01, **given), task("c", **given)]
@@ -103,7 +103,7 @@ def test_a_task_that_its_first_fold_showed_to_be_too_long_is_left(clock):
         ("f", ["untrained", "f", "s", "lags"]),
     ],
 )
-def test_what_others_have_to_beat_and_the_first_answer_come_before_the_default(first, expected):
+def test_rivals_and_the_first_answer_are_tried_before_the_default(first, expected):
     """Then the order is that of preference, whatever a candidate costs."""
     settings = SimpleNamespace(features=None, standardize="recording")
     of_lags = SimpleNamespace(features=object(), standardize="recording")
@@ -116,7 +116,7 @@ def test_what_others_have_to_beat_and_the_first_answer_come_before_the_default(f
     assert [task.candidates[0].name for task in tasks] == expected
 
 
-def test_the_first_answer_is_tried_whatever_it_takes_and_the_default_only_in_time(clock):
+def test_the_first_answer_is_tried_always_and_the_default_only_in_time(clock):
     log = []
     first = task("first", 0.05, log=log, clock=clock, is_first=True)
     tasks = [task("untrained", log=log), first, task("b", log=log)]
@@ -125,7 +125,7 @@ def test_the_first_answer_is_tried_whatever_it_takes_and_the_default_only_in_tim
 
 
 @pytest.mark.parametrize("allowed", [0.0, 5.0, 1e9])
-def test_time_left_is_told_within_a_factor_of_two_whatever_time_is_given(clock, allowed):
+def test_the_told_remaining_time_is_right_within_a_factor_of_two(clock, allowed):
     """What is tried whatever it takes counts, too: none of it is over before it has ended."""
     tasks = [
         task("untrained", 1.0, 1.0, clock=clock),
@@ -146,7 +146,7 @@ def test_time_left_is_told_within_a_factor_of_two_whatever_time_is_given(clock, 
 
 
 @pytest.mark.parametrize("n_failed", [1, 2])
-def test_where_the_first_answer_fails_the_next_is_tried_whatever_it_takes(clock, n_failed):
+def test_after_a_failed_first_answer_the_next_is_tried_always(clock, n_failed):
     of_each = [task(f"f{k}", failure="too few", is_first=k == 0) for k in range(n_failed)]
     tasks = [task("untrained"), *of_each, task("good"), task("late")]
     tried, untried = trials_of(tasks, FOLDS, Clock(clock.now - 1.0))
@@ -154,7 +154,7 @@ def test_where_the_first_answer_fails_the_next_is_tried_whatever_it_takes(clock,
     assert names(untried) == {"late"}
 
 
-def test_what_was_saved_is_not_tried_again(tmp_path):
+def test_saved_trials_are_not_tried_again(tmp_path):
     path = tmp_path / "tried.npz"
     log = []
     trials_of([task("a", log=log)], FOLDS[:2], Clock(), saved=SavedTrials(path, "same"))
@@ -219,13 +219,13 @@ def test_until_ends_what_tells_nothing_of_itself(work):
 
 
 @pytest.mark.parametrize("late", [0, 1])
-def test_of_several_ends_the_first_counts(late):
+def test_of_nested_time_limits_the_earliest_counts(late):
     ends = [math.inf, -math.inf]
     with pytest.raises(OutOfTimeError), until(ends[late]), until(ends[1 - late]):
         endless()
 
 
-def test_what_the_user_interrupts_is_not_out_of_time():
+def test_an_interruption_by_the_user_is_not_out_of_time():
     with pytest.raises(KeyboardInterrupt), until(time.monotonic() + 1e9):
         signal.raise_signal(signal.SIGINT)
 
@@ -241,7 +241,7 @@ class TestSearch:
             **settings,
         )
 
-    def test_without_time_there_is_a_metric_and_what_was_left_out(self):
+    def test_a_search_without_time_has_a_metric_and_lists_untried_candidates(self):
         found = self.search(max_seconds=0.0).fit(XS, YS, baselines="all")
         assert found.best_candidate_ in ("diagonal", "untrained", "rca")
         assert list(found.untried_) == ["boundary-boosting"]
@@ -250,7 +250,7 @@ class TestSearch:
         assert "rca" in (found.best_candidate_, *found.best_estimator_.baselines_)
         assert "boundary-boosting" not in found.best_estimator_.baselines_
 
-    def test_it_goes_on_and_finds_what_it_finds_at_once(self, tmp_path):
+    def test_a_resumed_search_finds_the_same_as_an_uninterrupted_one(self, tmp_path):
         path = tmp_path / "tried.npz"
         self.search(max_seconds=0.0).fit(XS, YS, resume=path)
         resumed = self.search().fit(XS, YS, resume=path)
@@ -262,6 +262,6 @@ class TestSearch:
             self.search().fit([2.0 * X for X in XS], YS, resume=path)
 
     @pytest.mark.parametrize("seconds", [-1.0, float("nan")])
-    def test_a_time_that_is_none_is_refused(self, seconds):
+    def test_an_impossible_time_limit_is_refused(self, seconds):
         with pytest.raises(SettingsError, match="max_seconds must be"):
             self.search(max_seconds=seconds).fit(XS, YS)

@@ -167,7 +167,7 @@ def test_a_round_domain_is_entered_although_every_minimiser_is_outside(n, axes, 
     assert truth - 1e-6 * abs(truth) <= value <= truth + 2e-3 * certificate.scale
 
 
-def test_outside_of_its_domain_an_atom_is_infinite():
+def test_an_atom_is_infinite_outside_of_its_domain():
     x = cp.Variable(3, value=np.zeros(3))
     h = OracleMax(x, within(highest, SIDES, ENDS))
     assert h.value == np.inf
@@ -191,7 +191,7 @@ def test_random_programs_with_domains_have_the_bounds_of_the_explicit_ones():
 
 @pytest.mark.parametrize("kept", [lambda x: [], lambda x: [cp.norm(x) <= 1]])
 @pytest.mark.parametrize("declared", [{}, {"sign": "nonneg"}])
-def test_an_oracle_without_a_value_anywhere_is_said(kept, declared):
+def test_an_oracle_without_a_value_anywhere_is_reported(kept, declared):
     x = cp.Variable(3)
     nowhere = OracleMax(x, lambda at: Infeasible(1.0, 0 * at), label="cost", **declared)
     problem = cp.Problem(cp.Minimize(nowhere), kept(x))
@@ -321,7 +321,7 @@ WRONG_PLANES = {
 
 
 @pytest.mark.parametrize(("oracle", "error", "words"), WRONG_PLANES.values(), ids=WRONG_PLANES)
-def test_planes_that_are_none_are_refused(oracle, error, words):
+def test_impossible_planes_are_refused(oracle, error, words):
     x = cp.Variable(3)
     with pytest.raises(error, match=f"cost: the oracle returned .*{words}"):
         solve(cp.Problem(cp.Minimize(OracleMax(x, oracle, label="cost")), [cp.norm(x) <= 1]))

@@ -43,7 +43,7 @@ def test_random_programs_have_the_bounds_and_the_optimum_of_the_explicit_ones():
         (97, "optimal"),
     ],
 )
-def test_programs_that_are_hard_in_some_units(seed, word):
+def test_programs_that_were_hard_in_some_units_are_solved(seed, word):
     """Wide and empty boxes, points that break constraints, and what planes alone bound."""
     _, ends = outcomes(seed)
     assert {found for found, _ in ends} == {word}

@@ -71,7 +71,7 @@ def solved(problem, **settings):
 
 
 @pytest.mark.parametrize("several", [False, True], ids=["one oracle", "a list of oracles"])
-def test_a_vector_of_functions_is_a_vector(several):
+def test_a_vector_of_functions_is_a_vector_expression(several):
     rng = np.random.default_rng(6)
     families = [family(rng) for _ in range(3)]
 
@@ -118,7 +118,7 @@ def test_an_oracle_may_take_several_variables_of_any_shape():
 
 
 @cases({"PSD": True}, {"symmetric": True}, {"nonneg": True}, {"diag": True}, ids=str)
-def test_variables_with_attributes_keep_them(attributes):
+def test_variables_keep_their_attributes(attributes):
     rng = np.random.default_rng(8)
     slopes = rng.normal(size=(30, 3, 3))
     levels = rng.normal(size=30)
@@ -179,7 +179,7 @@ def test_complex_variables_that_no_atom_touches_are_passed_on():
     assert solved(ours, tol=1e-6) == pytest.approx(best, abs=1e-5)  # from the values that it has
 
 
-def test_what_is_declared_counts_for_the_rules_of_cvxpy():
+def test_declared_signs_and_monotonicity_count_for_the_rules_of_cvxpy():
     rng = np.random.default_rng(9)
     A = np.abs(rng.normal(size=(50, 3)))
     c = np.abs(rng.normal(size=50))
@@ -275,7 +275,7 @@ def test_solving_again_begins_with_the_planes_that_are_known():
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["of the oracle", "in the argument"])
-def test_a_parameter_may_change(named):
+def test_parameters_may_change_between_solves(named):
     A, c, oracle = family(np.random.default_rng(12))
     shift = cp.Parameter(4, value=np.zeros(4))
     x = cp.Variable(4)
@@ -289,7 +289,7 @@ def test_a_parameter_may_change(named):
         assert solved(problem) == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-5)
 
 
-def test_the_planes_of_a_solution_have_multipliers_that_balance_it():
+def test_multipliers_of_planes_balance_the_solution():
     rng = np.random.default_rng(14)
     _, _, oracle = family(rng)
     x = cp.Variable(4)
@@ -317,7 +317,7 @@ def test_workers_find_the_same_solution(backend):
 
 
 @pytest.mark.parametrize("solver", ["SCS", "OSQP", "HIGHS"])
-def test_other_solvers_may_solve_the_restricted_problems(solver):
+def test_restricted_problems_may_be_solved_by_other_solvers(solver):
     rng = np.random.default_rng(16)
     A, c, oracle = family(rng)
     x = cp.Variable(4)
@@ -357,7 +357,7 @@ def test_an_epigraph_of_a_smooth_function_takes_no_more_rounds_than_the_function
 
 
 @pytest.mark.parametrize("curved", [False, True])
-def test_a_restricted_problem_that_fails_late_leaves_the_best_point(curved):
+def test_a_late_failure_of_a_restricted_problem_leaves_the_best_point(curved):
     """Constraints leave no room, by 1e-8: Clarabel finds points of some restricted problems."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(30, 3))
@@ -459,7 +459,7 @@ def test_a_factor_of_objective_and_constraints_changes_nothing(factor, solver):
 
 
 @pytest.mark.parametrize("factor", FACTORS)
-def test_of_an_optimum_of_zero(factor):
+def test_an_optimum_of_zero_is_certified(factor):
     x = cp.Variable(4)
     target = np.array([3.0, 1, 4, 1])
 
@@ -562,7 +562,7 @@ def test_a_plane_above_an_earlier_value_is_named():
     lambda A, c, p: (A[c <= 2.0 - 2.0 * p], c[c <= 2.0 - 2.0 * p]),  # planes are gone
 )
 @pytest.mark.parametrize("restart", [False, True], ids=["at the solution", "elsewhere"])
-def test_what_is_known_of_an_oracle_that_has_changed_since_is_forgotten(restart, changed):
+def test_planes_of_an_oracle_that_has_changed_are_forgotten(restart, changed):
     """It reads a parameter that is not declared, in loops as users of cvxpy write them."""
     A, c = np.random.default_rng(3).normal(size=(2, 60, 3))
     c = c[:, 0]
@@ -585,7 +585,7 @@ def test_what_is_known_of_an_oracle_that_has_changed_since_is_forgotten(restart,
         solved(problem)  # without a warning: it says what it said
 
 
-def test_other_slopes_at_the_same_value_are_forgotten_as_well():
+def test_planes_of_an_oracle_with_changed_slopes_are_forgotten():
     """At zero the value does not tell that the slopes are others."""
     A = np.random.default_rng(5).normal(size=(40, 3))
     p = cp.Parameter(value=1.0, nonneg=True)
@@ -673,7 +673,7 @@ def test_a_concave_use_is_named():
             solve(problem)
 
 
-def test_problems_that_are_none_of_this_method_are_refused():
+def test_problems_without_atoms_or_with_complex_or_unset_values_are_refused():
     x = cp.Variable(3)
     z = cp.Variable(3, complex=True)
     with pytest.raises(SettingsError, match="the problem has no atom with an oracle"):
@@ -709,7 +709,7 @@ ATOMS = {
 
 
 @pytest.mark.parametrize(("given", "words"), ATOMS.values(), ids=ATOMS)
-def test_what_an_atom_is_made_of_is_checked(given, words):
+def test_impossible_arguments_of_an_atom_are_refused(given, words):
     settings = {"x": cp.Variable(3), "oracle": highest, **given}
     with pytest.raises(SettingsError, match=words):
         OracleMax(**settings)
@@ -779,7 +779,7 @@ def test_integers_and_squares_that_no_solver_takes_name_a_way_out():
         solve(problem, solver="HIGHS")
 
 
-def test_a_run_that_is_too_short_says_so():
+def test_a_run_that_stops_early_says_so():
     problem = problem_of(highest)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         solve(problem, max_iter=1, tol=1e-12)
@@ -801,7 +801,7 @@ def test_a_run_that_found_no_point_says_so():
     np.testing.assert_array_equal(x.value, 40.0)
 
 
-def test_ctrl_c_gives_the_best_point_so_far():
+def test_ctrl_c_returns_the_best_point_so_far():
     problem = problem_of(highest)
     seen = []
 

@@ -62,7 +62,7 @@ def test_the_hinge_of_a_problem_has_the_optimum_of_the_program_over_all_labellin
     assert problem.status == cp.OPTIMAL
 
 
-def test_a_weight_may_be_a_sum_of_given_matrices():
+def test_the_weight_of_a_hinge_may_be_a_sum_of_given_matrices():
     risk = listed_risk(PSD(2), SquaredNorm(0.1), seed=1)
     rng = np.random.default_rng(0)
     bases = [(lambda A: A @ A.T)(rng.normal(size=(2, 1))) for _ in range(3)]
@@ -84,7 +84,7 @@ def test_a_weight_may_be_a_sum_of_given_matrices():
     assert value == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-5)
 
 
-def test_a_weight_of_several_cones_is_a_list():
+def test_the_weight_of_a_hinge_with_several_cones_is_a_list():
     space = Product((Nonnegative(2), Free(1)))
     risk = listed_risk(space, SquaredNorm(0.3), seed=2)
     w = cp.Variable(2)
@@ -99,7 +99,7 @@ def test_a_weight_of_several_cones_is_a_list():
             StructuredHinge(*parts_of(risk), wrong)
 
 
-def test_the_price_of_a_cluster_is_one_unless_it_is_given():
+def test_the_price_in_a_hinge_is_one_by_default():
     recordings = relevant_changes(3, n_samples=200, n_features=2, n_relevant=1, random_state=0)
     Xs, ys = arrays_and_labels(recordings)
     B = cp.Variable(2, nonneg=True)
@@ -110,7 +110,7 @@ def test_the_price_of_a_cluster_is_one_unless_it_is_given():
     assert hinge.value >= 0
 
 
-def test_what_a_structured_svm_weighs_may_be_a_parameter():
+def test_lam_and_shares_of_a_hinge_may_be_parameters():
     space = Nonnegative(3)
     lam = cp.Parameter(nonneg=True)
     share = cp.Parameter(nonneg=True)
@@ -229,7 +229,7 @@ CASES = [(name, term) for name, term in product(KINDS, TERMS) if (name, term) !=
 
 
 @pytest.mark.parametrize(("name", "term"), CASES)
-def test_they_are_taken_and_agree_with_the_full_program(name, term):
+def test_fast_masters_are_used_and_agree_with_the_full_program(name, term):
     rng = np.random.default_rng(3)
     x = KINDS[name]()
     y = cp.Variable(2, nonneg=True)
@@ -281,7 +281,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_everything_else_is_left_to_clarabel(name):
+def test_programs_beyond_fast_masters_are_left_to_clarabel(name):
     rng = np.random.default_rng(1)
     x = cp.Variable(3, nonneg=True)
     A, c, oracle = nonnegative_planes(rng, (3,))
@@ -292,7 +292,7 @@ def test_everything_else_is_left_to_clarabel(name):
     assert all("clarabel" in label for label in masters(ours))
 
 
-def test_clarabel_takes_over_where_they_fail(monkeypatch):
+def test_clarabel_takes_over_if_a_fast_master_fails(monkeypatch):
     def fails(self, risk, cuts, request=None):
         raise MasterError("stalled")
 
@@ -315,7 +315,7 @@ def is_optimal(problem, full, tol=1e-6):
 
 
 @pytest.mark.parametrize("degree", [2, 4, 8])
-def test_chebyshev_approximation(degree):
+def test_the_example_of_chebyshev_approximation_has_known_values(degree):
     """Over 20,001 points instead of all; and the values that are known (Bernstein, 1914)."""
     value = solved(chebyshev.nearest_polynomial(degree), 1e-6)
     assert value == pytest.approx({2: 0.125, 4: 0.0676, 8: 0.0347}[degree], abs=1e-4)
@@ -328,7 +328,7 @@ def test_chebyshev_approximation(degree):
     assert listed - 1e-6 <= value <= listed + 1e-5
 
 
-def test_regression_against_an_adversary():
+def test_the_example_of_robust_regression_agrees_with_the_full_program():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(40, 3))
     b = A @ np.ones(3) + rng.normal(size=40)
@@ -338,7 +338,7 @@ def test_regression_against_an_adversary():
     is_optimal(problem, cp.Problem(cp.Minimize(cp.sum_squares(A @ x - b) + damage)))
 
 
-def test_conditional_value_at_risk():
+def test_the_example_of_conditional_value_at_risk_agrees_with_the_full_program():
     rng = np.random.default_rng(0)
     losses = rng.standard_t(4, size=(2000, 8)) - 0.1 * np.arange(8)
     x = cp.Variable(8, nonneg=True)
@@ -348,7 +348,7 @@ def test_conditional_value_at_risk():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_network_that_survives_the_loss_of_an_edge(seed):
+def test_the_example_of_a_robust_network_agrees_with_the_full_program(seed):
     rng = np.random.default_rng(seed)
     graph = nx.gnp_random_graph(6, 0.6, seed=seed, directed=True)
     graph.add_edges_from([(0, 5), (0, 1), (1, 5), (0, 2), (2, 5)])
@@ -368,7 +368,7 @@ def test_a_network_that_survives_the_loss_of_an_edge(seed):
     is_optimal(problem, cp.Problem(cp.Minimize(costs @ u), constraints))
 
 
-def test_the_multiclass_machine():
+def test_the_example_of_a_multiclass_machine_agrees_with_the_full_program():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     X = np.column_stack([np.eye(3)[y][:, :2] + 0.7 * rng.normal(size=(60, 2)), np.ones(60)])
@@ -382,7 +382,7 @@ def test_the_multiclass_machine():
 
 
 @pytest.mark.parametrize("apart", [0.05, 0.5])
-def test_two_related_metrics(apart):
+def test_the_example_of_two_related_metrics_agrees_with_the_full_program(apart):
     rng = np.random.default_rng(0)
     data = []
     for k in range(2):
@@ -409,6 +409,6 @@ def test_two_related_metrics(apart):
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("error")
-def test_examples_run_as_scripts(path, capsys):
+def test_examples_of_modeling_run_as_scripts(path, capsys):
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out

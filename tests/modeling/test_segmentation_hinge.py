@@ -55,7 +55,7 @@ def weights_of(problem, B, price):
 
 
 @pytest.mark.parametrize("lengths", [{}, {"min_length": 2}])
-def test_missing_values_are_left_out_as_oracles_leave_them_out(lengths):
+def test_the_closed_form_hinge_ignores_missing_values_like_oracles(lengths):
     """The loss of recordings with a NaN was 0."""
     problem = ChangePoint(missing="mask", **lengths)
     (Xs, ys) = recordings(0)
@@ -71,7 +71,7 @@ def test_missing_values_are_left_out_as_oracles_leave_them_out(lengths):
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_its_value_is_the_definition_over_all_segmentations(known):
+def test_the_closed_form_hinge_is_its_definition_over_all_segmentations(known):
     (X,), (y,) = recordings(4, n=1, T=9)
     problem = ChangePoint(segment_count="known" if known else "unknown", kappa=0.7)
     truth = EquivalenceMatrix.from_labels(y)
@@ -121,7 +121,7 @@ def test_certified_bounds_enclose_the_value_of_the_program_without_oracles(metho
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_it_is_the_atom_of_oracles_with_the_same_arguments(name, metric):
+def test_the_closed_form_hinge_equals_the_atom_of_oracles(name, metric):
     problem = PROBLEMS[name]
     (Xs, ys) = recordings(11)
     B = cp.Variable(3, nonneg=True) if metric == "diagonal" else cp.Variable((3, 3), PSD=True)
@@ -138,7 +138,7 @@ def test_it_is_the_atom_of_oracles_with_the_same_arguments(name, metric):
     assert again.solver_stats.extra_stats.lower <= value + 1e-6
 
 
-def test_it_stands_wherever_a_convex_expression_may():
+def test_the_closed_form_hinge_is_a_convex_nonnegative_expression():
     Xs, ys = recordings(1)
     b = cp.Variable(3, nonneg=True)
     hinge = segmentation_hinge(ChangePoint(), Xs, ys, b)
@@ -154,7 +154,7 @@ def test_it_stands_wherever_a_convex_expression_may():
     assert linear.solve(solver="SCIPY") == pytest.approx(value, rel=1e-6)
 
 
-def test_weights_of_samples_count_as_copies_do():
+def test_weights_in_the_closed_form_hinge_stand_for_copies():
     Xs, ys = recordings(2)
     B = np.full(3, 0.4)
     weighted = segmentation_hinge(ChangePoint(), Xs, ys, B, sample_weight=[2, 1, 0])
@@ -172,7 +172,7 @@ def test_weights_of_samples_count_as_copies_do():
     ({"ys": [[12]] * 3}, DataError, "no recording has a change"),
     ({"Xs": [np.zeros((1, 3))] * 3}, DataError, "recording 0"),
 )
-def test_what_has_no_such_form_is_refused(change, error, message):
+def test_problems_without_a_closed_form_hinge_are_refused(change, error, message):
     Xs, ys = recordings(0)
     given = {"problem": ChangePoint(), "Xs": Xs, "ys": ys, "weight": cp.Variable(3)} | change
     with pytest.raises(error, match=message):

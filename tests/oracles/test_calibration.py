@@ -36,7 +36,7 @@ def calibrated(Zs, truths):
     return PROBLEM.calibrate(np.eye(Zs[0].shape[1]), data)
 
 
-def test_the_curve_is_that_of_decoding_at_every_penalty(rng):
+def test_the_calibration_curve_is_that_of_decoding_at_every_penalty(rng):
     samples = [sample(rng) for _ in range(4)]
     Zs = [Z for Z, _ in samples]
     truths = [M for _, M in samples]
@@ -152,7 +152,7 @@ def alone(Z: np.ndarray, price: float) -> EquivalenceMatrix:
 
 
 @pytest.mark.parametrize("most", [12, 70, 300])
-def test_every_price_has_the_segmentation_it_has_alone(most: int) -> None:
+def test_a_path_of_prices_agrees_with_single_searches(most: int) -> None:
     for seed in range(40 if most < 300 else 15):
         Z, _, prices = recording(seed, most)
         for price, M in zip(prices, ORACLE.price_path(Z, prices), strict=True):
@@ -160,7 +160,7 @@ def test_every_price_has_the_segmentation_it_has_alone(most: int) -> None:
 
 
 @pytest.mark.parametrize("T", [SHORT_ENOUGH, SHORT_ENOUGH + 1, SHORT_ENOUGH + 500])
-def test_so_it_is_for_recordings_long_and_longer(T: int) -> None:
+def test_a_path_of_prices_agrees_with_single_searches_on_long_recordings(T: int) -> None:
     rng = np.random.default_rng(T)
     Z = rng.standard_normal((T, 3)) + rng.standard_normal((T // 50 + 1, 3))[np.arange(T) // 50]
     prices = penalty_grid(50.0)[::5]
@@ -168,7 +168,7 @@ def test_so_it_is_for_recordings_long_and_longer(T: int) -> None:
         assert M == alone(Z, price)
 
 
-def test_of_a_long_recording_full_of_ties_every_segmentation_is_a_best_one() -> None:
+def test_a_path_of_prices_is_optimal_on_a_long_recording_full_of_ties() -> None:
     rng = np.random.default_rng(0)
     Z = rng.integers(-1, 2, (SHORT_ENOUGH + 100, 2)).astype(float)
     prices = penalty_grid(50.0)[::5]
@@ -177,7 +177,7 @@ def test_of_a_long_recording_full_of_ties_every_segmentation_is_a_best_one() -> 
         assert objective.value(M) == pytest.approx(ORACLE.ask(objective).value, rel=1e-12)
 
 
-def test_a_truth_that_comes_back_has_its_loss_too() -> None:
+def test_a_path_of_prices_has_the_losses_of_repeated_segments() -> None:
     Z, _, prices = recording(4, 60)
     truth = EquivalenceMatrix.from_labels(np.arange(Z.shape[0]) % 2)
     losses = [partition_loss(truth, M) for M in ORACLE.price_path(Z, prices)]
@@ -204,7 +204,7 @@ def _any_length(starts: np.ndarray, end: int, n_samples: int) -> np.ndarray:
 # ---- baselines by name, on tables; those of segmentations are in test_calibration.py
 
 
-def test_each_by_its_name():
+def test_baselines_of_tables_are_tuned_by_name():
     X, y = table()
     truth = EquivalenceMatrix.from_labels(y)
     labelled = Clustering(), [Instance(X)], [truth]

@@ -88,7 +88,7 @@ CASES = 200
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_quality_on_brute_forced_cases(task: Task) -> None:
+def test_the_clustering_oracle_mostly_finds_the_enumerated_optimum(task: Task) -> None:
     """Cases with every partition looked at: bounds hold, and few optima are missed."""
     optimal = 0
     missed = []
@@ -107,7 +107,7 @@ def test_quality_on_brute_forced_cases(task: Task) -> None:
 
 
 @pytest.mark.parametrize("fixed", [True, False])
-def test_moves_are_those_of_the_plain_twin(fixed: bool) -> None:
+def test_hartigan_moves_are_those_of_the_plain_twin(fixed: bool) -> None:
     for seed in range(120):
         objective = random_objective(seed)
         T = objective.n_samples
@@ -166,7 +166,7 @@ def test_ward_level_is_the_best_level_of_a_loss_augmented_objective() -> None:
         assert grouped.value(ward(grouped, None, 0)) == pytest.approx(best, abs=1e-10)
 
 
-def test_more_samples_than_leaves() -> None:
+def test_the_clustering_oracle_finds_clusters_of_more_samples_than_leaves() -> None:
     """Beyond 8,000 samples Ward's tree stands on a coarse K-means."""
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 6, 9_000)
@@ -230,7 +230,7 @@ def test_further_starts_can_only_help() -> None:
         )
 
 
-def test_settings_out_of_range() -> None:
+def test_settings_of_the_clustering_oracle_out_of_range_are_refused() -> None:
     with pytest.raises(SettingsError, match="n_init must be an integer >= 1, got 0"):
         ClusteringOracle(n_init=0)
     with pytest.raises(SettingsError, match="max_sweeps must be an integer >= 0, got -1"):

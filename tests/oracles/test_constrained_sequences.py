@@ -56,7 +56,7 @@ def answer_or_reason(oracle: SequentialOracle, case: Case) -> Argmax | str:
 
 
 @cases((PRUNED, 3_000), (PLAIN, 1_000), ids=["pruned", "plain"])
-def test_reaches_the_maximum_over_the_segmentations_that_agree(
+def test_the_sequential_oracle_reaches_the_maximum_under_constraints(
     oracle: SequentialOracle, n: int
 ) -> None:
     """Questions of every kind with T <= 10, compared on centred data: offsets cost no digits."""
@@ -143,7 +143,7 @@ def test_pruning_keeps_exact_numbers_of_changes() -> None:
     assert answered > 40
 
 
-def test_what_no_recording_can_have_is_refused() -> None:
+def test_impossible_regions_are_refused() -> None:
     objective = TraceObjective(np.arange(6.0)[:, None])
     for region, message in (
         (Region(2, 9, 1), "has no room in a recording of 6 samples"),

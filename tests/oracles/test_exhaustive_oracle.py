@@ -38,7 +38,7 @@ def test_segmentations_are_the_contiguous_partitions(T: int) -> None:
 
 @pytest.mark.parametrize("K", [None, 1, 2, 4, 5])
 @pytest.mark.parametrize("contiguous", [False, True])
-def test_maximum_over_dense_traces(contiguous: bool, K: int | None) -> None:
+def test_the_exhaustive_maximum_is_that_of_dense_traces(contiguous: bool, K: int | None) -> None:
     """Against ``Tr(A M)`` with both matrices formed, one partition at a time."""
     rng = np.random.default_rng(0)
     for shift in (-1.0, 0.0, 0.4):
@@ -70,7 +70,7 @@ def test_boundaries_leave_the_right_number_of_segmentations() -> None:
     assert answer.value == pytest.approx(best, rel=1e-12)
 
 
-def test_ties_go_to_the_first() -> None:
+def test_ties_of_the_exhaustive_oracle_go_to_the_first() -> None:
     null = TraceObjective(np.zeros((4, 0)))
     assert ExhaustiveOracle().maximize(null).y.labels.tolist() == [0, 0, 0, 0]
     two = ExhaustiveOracle().maximize(null, Constraint(n_clusters=2)).y

@@ -38,7 +38,7 @@ def agree(constraint: Constraint, labels: np.ndarray) -> np.ndarray:
     return kept
 
 
-def test_keeps_the_links_and_mostly_finds_the_optimum() -> None:
+def test_linked_clustering_keeps_links_and_mostly_finds_the_optimum() -> None:
     """Hundreds of label sets, T = 7, plain and loss-augmented, by listing every partition."""
     partitions = all_partitions(7)
     matrices = np.array([EquivalenceMatrix.from_labels(p).dense() for p in partitions])
@@ -68,7 +68,7 @@ def test_keeps_the_links_and_mostly_finds_the_optimum() -> None:
     assert optimal > 0.9 * cases
 
 
-def test_other_oracles_say_that_they_cannot() -> None:
+def test_oracles_that_do_not_take_links_refuse_them() -> None:
     objective = TraceObjective(np.arange(8.0).reshape(4, 2))
     with pytest.raises(OracleError, match="does not take links"):
         SpectralOracle().ask(objective, Constraint(2, apart=((0, 1),)))
@@ -90,7 +90,7 @@ def table():
 
 @pytest.mark.parametrize("kind", ["labels", "chunks", "links"])
 @pytest.mark.parametrize("metric", ["full", "diagonal"])
-def test_learns_from_every_kind(table, kind, metric) -> None:
+def test_a_metric_is_learned_from_labels_chunks_and_links(table, kind, metric) -> None:
     X, y = table
     rng = np.random.default_rng(2)
     rows = rng.choice(120, 40, replace=False)
@@ -118,7 +118,7 @@ def test_learns_from_every_kind(table, kind, metric) -> None:
     assert partition_loss(truth, found) < partition_loss(truth, plain)
 
 
-def test_the_number_of_clusters_has_to_come_from_somewhere(table) -> None:
+def test_links_without_a_number_of_clusters_are_refused(table) -> None:
     X, _ = table
     links = PartialLabels(must_link=[(0, 1)], cannot_link=[(0, 100)])
     with pytest.raises(DataError, match=r"table 0: .*give n_clusters"):

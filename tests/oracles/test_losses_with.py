@@ -75,7 +75,7 @@ def of_states_one_by_one(score, K, constraint):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_states_with_a_boundary_at_each_sample(seed):
+def test_losses_with_a_boundary_of_states_are_those_of_single_searches(seed):
     rng = np.random.default_rng(seed)
     for T in rng.integers(1, 12, 5).tolist():
         score = drawn_score(rng, T)

@@ -47,7 +47,9 @@ SEARCHES: dict[str, Callable[[TraceObjective], EquivalenceMatrix]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("truthful", [False, True], ids=["decoding", "augmented"])
-def test_all_searches_find_the_best_and_the_same_of_equal_ones(kind: str, truthful: bool) -> None:
+def test_all_searches_agree_with_the_plain_twin_and_break_ties_alike(
+    kind: str, truthful: bool
+) -> None:
     for T in LENGTHS:
         for seed in range(4):
             A = objective(kind, T, truthful, seed)
@@ -63,7 +65,7 @@ def test_all_searches_find_the_best_and_the_same_of_equal_ones(kind: str, truthf
 
 
 @pytest.mark.parametrize("truthful", [False, True], ids=["decoding", "augmented"])
-def test_any_number_of_segments(truthful: bool) -> None:
+def test_searches_for_any_number_of_segments_agree_with_the_plain_twin(truthful: bool) -> None:
     for T in LENGTHS[1:-1]:
         for kind in KINDS[:2]:
             A = objective(kind, T, truthful, 2)
@@ -77,7 +79,9 @@ def test_any_number_of_segments(truthful: bool) -> None:
 
 @pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
 @pytest.mark.parametrize("lengths", [(1, 600), (3, 600), (20, 600), (1, 9), (7, 40)], ids=str)
-def test_lengths_with_and_without_missing_values(lengths: tuple[int, int], gaps: bool) -> None:
+def test_searches_with_length_limits_agree_with_the_plain_twin(
+    lengths: tuple[int, int], gaps: bool
+) -> None:
     oracle = AllowedSegmentsOracle(Lengths(*lengths))
     rule = Lengths(*lengths)
     asked = AllowedSegmentsOracle(lambda starts, end, n: rule(starts, end, n))

@@ -59,7 +59,7 @@ def test_the_segments_that_may_be_the_best_are_enough(seed):
 
 
 @pytest.mark.parametrize("seed", range(250))
-def test_states_as_they_come(seed, monkeypatch):
+def test_the_online_search_of_states_agrees_with_the_whole_search(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     monkeypatch.setattr(online, "AT_ONCE", int(rng.integers(1, 40)))
     for T in rng.integers(1, 80, 2).tolist():
@@ -76,7 +76,7 @@ def test_states_as_they_come(seed, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("longest", [40, 400])
-def test_no_segment_begins_where_it_is_barred(seed, longest):
+def test_the_online_search_begins_no_segment_at_barred_places(seed, longest):
     rng = np.random.default_rng(seed)
     T = int(rng.integers(2, longest))
     low = int(rng.integers(1, T))
@@ -95,7 +95,7 @@ def test_no_segment_begins_where_it_is_barred(seed, longest):
     assert np.isclose(2.0 * changes.loss_without(low, high), want, atol=1e-9)
 
 
-def test_a_copy_goes_on_alone():
+def test_a_copy_of_an_online_search_continues_independently():
     rng = np.random.default_rng(0)
     score = drawn_score(rng, 300, forbidden=False)
     search = OnlineSearch.of_states(score)
@@ -108,7 +108,7 @@ def test_a_copy_goes_on_alone():
     assert np.isclose(-alone.loss(), want, atol=1e-9)
 
 
-def test_what_is_too_long_ago_is_not_known():
+def test_the_online_search_forgets_losses_of_the_distant_past():
     search = OnlineSearch.of_changes(1, 2.0)
     for _ in range(60):
         search.push(np.zeros((50, 1)))
@@ -127,7 +127,7 @@ def dearest(Z, price):
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_changes_as_they_come(seed):
+def test_the_online_search_of_changes_agrees_with_the_whole_search(seed):
     rng = np.random.default_rng(seed)
     for T in rng.integers(1, 120, 2).tolist():
         r = int(rng.integers(0, 4))
@@ -143,7 +143,7 @@ def test_changes_as_they_come(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_beside_a_jump_the_oracle_finds_what_a_stream_finds(seed):
+def test_the_oracle_and_the_online_search_agree_beside_a_jump(seed):
     """Prefix sums lose what is beside a value of 1e9 or more; means of segments do not."""
     rng = np.random.default_rng(seed)
     T, r = int(rng.integers(5, 100)), int(rng.integers(1, 4))
@@ -162,14 +162,14 @@ def test_beside_a_jump_the_oracle_finds_what_a_stream_finds(seed):
         assert np.isclose(cost, dearest(Z, price), rtol=1e-9)
 
 
-def test_of_many_ordinary_samples_rounding_asks_for_no_other_search(monkeypatch):
+def test_rounding_of_many_ordinary_samples_needs_no_online_search(monkeypatch):
     monkeypatch.setattr(sequential, "_as_samples_come", None)
     rng = np.random.default_rng(0)
     Z = np.repeat(rng.normal(0, 3, (5000, 3)), 200, axis=0) + rng.normal(size=(1_000_000, 3))
     assert SequentialOracle().ask(TraceObjective(Z, shift=-5.0)).y.n_clusters >= 5000
 
 
-def test_a_long_quiet_stream_takes_no_more_memory():
+def test_the_memory_of_the_online_search_is_bounded_without_changes():
     rng = np.random.default_rng(0)
     C = 3
     lengths = np.pad(-0.1 * np.log(np.arange(1, 60)) ** 2, (1, 0))
@@ -194,7 +194,7 @@ def test_a_long_quiet_stream_takes_no_more_memory():
 
 
 @pytest.mark.parametrize("most", [2, 3, 4, 5, 8, 9])
-def test_there_is_room_for_so_many_segments_and_no_more(most):
+def test_the_online_search_has_room_for_a_stated_number_of_segments(most):
     rng = np.random.default_rng(most)
     Z = rng.normal(size=(300, 2))
     Z[150:] += 40.0

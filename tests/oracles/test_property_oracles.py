@@ -36,7 +36,7 @@ def asked(oracle, objective, constraint=None):
 
 @examples(120)
 @given(st.data())
-def test_segmentations_are_the_best_ones(data):
+def test_drawn_segmentations_are_optimal(data):
     objective = data.draw(objectives(contiguous=True, most=9))
     constraint = data.draw(constraints(objective.n_samples))
     best = asked(SEGMENTS, objective, constraint)
@@ -57,7 +57,7 @@ def test_segmentations_are_the_best_ones(data):
 
 @examples(15)
 @given(st.data())
-def test_clusterings_are_bounded_by_the_best_one(data):
+def test_bounds_of_drawn_clusterings_hold(data):
     objective = data.draw(objectives(contiguous=False, most=7))
     T = objective.n_samples
     constraint = Constraint(n_clusters=data.draw(st.none() | st.integers(1, T)))

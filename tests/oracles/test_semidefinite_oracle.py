@@ -45,7 +45,7 @@ def scale(objective: TraceObjective) -> float:
     return float(np.sum(objective.Z**2)) + 1.0
 
 
-def test_order_of_the_relaxations() -> None:
+def test_the_semidefinite_bound_is_the_tightest_relaxation() -> None:
     """optimum <= semidefinite <= centred spectral <= plain spectral, on 80 brute-forced cases.
 
     Where the bound meets the partition, the answer says that it is exact.
@@ -80,7 +80,7 @@ def test_order_of_the_relaxations() -> None:
     assert set(qualities) <= {Quality.EXACT, Quality.RELAXATION}
 
 
-def test_solution_is_feasible_and_meets_its_bound() -> None:
+def test_the_semidefinite_solution_is_feasible_and_meets_its_bound() -> None:
     """Primal feasibility, and a duality gap as small as the accuracy that was asked for."""
     for seed in range(20):
         objective, constraint = case(seed)
@@ -97,7 +97,7 @@ def test_solution_is_feasible_and_meets_its_bound() -> None:
         assert abs(solution.upper_bound - primal) < 1e-5 * scale(objective)
 
 
-def test_any_multipliers_give_a_bound() -> None:
+def test_any_multipliers_give_a_semidefinite_bound() -> None:
     """The certificate does not depend on where N comes from."""
     rng = np.random.default_rng(0)
     for seed in range(60):

@@ -40,7 +40,7 @@ def assert_pruning_loses_nothing(case: Case, seed: int) -> None:
     assert abs(values[0] - values[1]) <= case.slack, (seed, case.kind, case.constraint)
 
 
-def test_pruning_loses_nothing() -> None:
+def test_pruning_of_the_sequential_oracle_loses_nothing() -> None:
     for seed in range(800):
         assert_pruning_loses_nothing(random_case(seed, most_samples=299), seed)
 
@@ -156,7 +156,7 @@ def test_a_null_metric_is_answered_at_once(r: int) -> None:
     assert start_of_learning.y.n_clusters == T
 
 
-def test_in_the_null_metric_singletons_pay_from_the_weight_over_the_shortest_segment_on() -> None:
+def test_the_null_metric_has_singletons_from_a_known_reward_on() -> None:
     """At that reward the answer is written down, just below it is searched for: both are best."""
     written_down = searched = 0
     for seed in range(300):
@@ -188,11 +188,11 @@ def test_a_large_offset_costs_no_digits() -> None:
 # ------------------------------------------------------------------- the contract and bad input
 
 
-def test_keeps_the_contract() -> None:
+def test_the_sequential_oracle_passes_its_checks() -> None:
     check_oracle(FAST, contiguous=True)
 
 
-def test_the_plain_scan_keeps_the_contract() -> None:
+def test_the_sequential_oracle_without_pruning_passes_its_checks() -> None:
     check_oracle(PLAIN, contiguous=True)
 
 
@@ -217,7 +217,7 @@ def test_a_truth_that_is_no_segmentation_is_refused() -> None:
 
 
 @pytest.mark.parametrize("layout", ["F", "strided", "float32", "read-only"])
-def test_any_memory_layout(layout: str) -> None:
+def test_the_sequential_oracle_takes_any_memory_layout(layout: str) -> None:
     Z = np.random.default_rng(2).standard_normal((40, 3)).round(2)
     same = {
         "F": np.asfortranarray(Z),
@@ -269,12 +269,12 @@ def test_many_at_once_are_answered_as_each_alone(oracle: SequentialOracle, price
             assert answer.quality == alone.quality
 
 
-def test_long_recordings_are_searched_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_recordings_among_many_are_searched_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("structsvm.oracles.sequential.ONE_CALL", 30_000.0)
     test_many_at_once_are_answered_as_each_alone(FAST, 0.3)
 
 
-def test_one_of_many_that_cannot_be_asked_about_is_named() -> None:
+def test_an_impossible_instance_among_many_is_named() -> None:
     Zs = [np.zeros((3, 2)), np.full((4, 2), 1e200)]
     with pytest.raises(OracleError, match=r"instance 1.*reach 1e"):
         FAST.ask_each(Stack.of(Zs), 1.0)

@@ -72,7 +72,7 @@ def random_case(seed: int) -> Case:
 
 
 @both
-def test_value_is_that_of_the_dense_eigendecomposition(centered: bool) -> None:
+def test_the_spectral_value_is_that_of_the_dense_eigendecomposition(centered: bool) -> None:
     oracle = SpectralOracle(centered)
     for seed in range(600):
         case = random_case(seed)
@@ -89,7 +89,7 @@ def test_value_is_that_of_the_dense_eigendecomposition(centered: bool) -> None:
 
 
 @both
-def test_compressed_answer_is_consistent(centered: bool) -> None:
+def test_the_compressed_spectral_answer_has_its_value(centered: bool) -> None:
     """The value is ``<B, phi> - c Tr(M M_i) + d Tr M``; diagonal, full and indefinite metrics."""
     rng = np.random.default_rng(5)
     for seed in range(400):
@@ -118,7 +118,7 @@ def test_compressed_answer_is_consistent(centered: bool) -> None:
 
 
 @both
-def test_bounds_every_partition_and_the_centred_bound_is_tighter(centered: bool) -> None:
+def test_spectral_values_bound_every_partition_and_centring_tightens_them(centered: bool) -> None:
     tighter = 0
     for seed in range(300):
         case = random_case(seed)
@@ -133,7 +133,7 @@ def test_bounds_every_partition_and_the_centred_bound_is_tighter(centered: bool)
     assert (tighter > 30) == centered
 
 
-def test_compression_is_a_rotation() -> None:
+def test_spectral_compression_is_orthonormal_and_spans_the_data() -> None:
     """``Q`` is orthonormal, begins with ``1 / sqrt(T)``, and spans data and truth."""
     for seed in range(200):
         case = random_case(seed)
@@ -153,7 +153,7 @@ def test_compression_is_a_rotation() -> None:
             assert len(data.X) <= X.shape[1] + truth.n_clusters
 
 
-def test_compression_goes_through_several_blocks() -> None:
+def test_spectral_compression_in_several_blocks_is_the_same() -> None:
     """More rows than a block of the QR decomposition, the last one a few rows short of P."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2 * 16_384 + 3, 6)) + 50.0
@@ -176,7 +176,7 @@ def test_a_tiny_feature_that_the_metric_magnifies_is_kept() -> None:
     assert bound == pytest.approx(np.sum(X**2), rel=1e-5)
 
 
-def test_unknown_number_keeps_strictly_positive_directions_only() -> None:
+def test_the_spectral_oracle_without_k_keeps_positive_directions_only() -> None:
     X = np.random.default_rng(3).standard_normal((20, 3))
     flat = SpectralOracle(centered=False).maximize(TraceObjective(X))
     assert flat.y.n_clusters == 3
@@ -187,7 +187,7 @@ def test_unknown_number_keeps_strictly_positive_directions_only() -> None:
     assert negative.value < 0
 
 
-def test_the_mean_changes_nothing_in_the_centred_variant() -> None:
+def test_the_centred_spectral_oracle_ignores_the_mean() -> None:
     rng = np.random.default_rng(4)
     X = rng.standard_normal((200, 4))
     truth = EquivalenceMatrix.from_labels(rng.integers(0, 5, 200))
@@ -207,7 +207,7 @@ def test_null_directions_of_a_positive_price_are_counted_not_written() -> None:
         SpectralOracle().maximize(TraceObjective(np.zeros((50_000, 1)), shift=0.5))
 
 
-def test_lanczos_that_fails_says_so() -> None:
+def test_a_failure_of_lanczos_is_reported() -> None:
     with pytest.raises(OracleError, match="Lanczos failed on an operator of size 300"):
         leading_eigenpairs(aslinearoperator(np.eye(300)), 1, np.zeros(300))
 
@@ -235,7 +235,7 @@ class TestEveryOracle:
         (Constraint(forbidden=(2,)), "does not take boundaries"),
     )
 
-    def test_deterministic_and_safe_in_threads(self, oracle) -> None:
+    def test_every_oracle_is_deterministic_and_safe_in_threads(self, oracle) -> None:
         rng = np.random.default_rng(9)
         T = 12 if isinstance(oracle, SemidefiniteOracle) else 150
         truth = EquivalenceMatrix.from_labels(np.arange(T) % 4)
@@ -251,7 +251,7 @@ class TestEveryOracle:
             assert (answer.y, answer.value) == (expected.y, expected.value)
         assert all(np.array_equal(o.Z, Z) for o, Z in zip(objectives, before, strict=True))
 
-    def test_one_sample_is_one_cluster(self, oracle) -> None:
+    def test_every_oracle_takes_a_single_sample(self, oracle) -> None:
         truth = EquivalenceMatrix.from_labels([0])
         objective = TraceObjective(np.array([[3.0, 4.0]]), truth, truth_weight=2.0, shift=-30.0)
         assert oracle.maximize(objective).value == pytest.approx(25.0 - 2.0 - 30.0)

@@ -195,7 +195,7 @@ class Traffic:
         monkeypatch.setattr(tcp, "read_bytes_rw", counted_read)
 
 
-def test_what_travels_in_a_round_does_not_depend_on_the_length(client, monkeypatch):
+def test_bytes_sent_in_a_round_do_not_depend_on_the_length_of_recordings(client, monkeypatch):
     """P = 40, diagonal: eight cuts of 41 numbers come back, and w goes to two workers."""
     per_round = {}
     placed = {}
@@ -238,27 +238,27 @@ def takes(monkeypatch):
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.0024])
-def test_cheap_rounds_stay_here(takes, seconds):
+def test_cheap_rounds_run_in_the_calling_thread(takes, seconds):
     with Auto(2).open(list(range(4))) as session:
         for _ in range(40):
             assert set(session.map(takes, seconds)) == {current_thread().name}
 
 
-def test_what_is_left_of_a_first_round_that_is_dear_is_done_in_threads(takes):
+def test_the_rest_of_an_expensive_first_round_runs_in_threads(takes):
     with Auto(2).open(list(range(5))) as session:
         here, *rest = session.map(takes, 0.011)
         assert here == current_thread().name
         assert here not in rest
 
 
-def test_the_round_after_a_dear_one_is_in_threads(takes):
+def test_the_round_after_an_expensive_one_runs_in_threads(takes):
     with Auto(2).open(list(range(5))) as session:
         session.map(add, 1)
         assert set(session.map(takes, 0.003)) == {current_thread().name}  # 15 ms in all
         assert current_thread().name not in session.map(thread_of, None)
 
 
-def test_backends_by_name():
+def test_backends_are_made_by_name():
     assert [backend_from(name, None) for name in ("auto", "threads", "serial")] == [Serial()] * 3
     assert backend_from("auto", 1) == Serial()
     assert backend_from("auto", 3) == Auto(3)
@@ -320,7 +320,7 @@ def idle_client(no_workers):
         yield found
 
 
-def test_a_moment_without_any_worker(no_workers, idle_client):
+def test_a_moment_without_dask_workers_is_waited_for(no_workers, idle_client):
     no_workers.scale(1)
     with Dask(idle_client).open([1, 2]) as session:
         assert session.map(add, 1) == [2, 3]
@@ -330,7 +330,7 @@ def test_a_moment_without_any_worker(no_workers, idle_client):
         assert session.map(add, 2) == [3, 4]
 
 
-def test_no_worker_comes(no_workers, idle_client, monkeypatch):
+def test_a_dask_client_without_workers_is_refused(no_workers, idle_client, monkeypatch):
     monkeypatch.setattr("structsvm.parallel.cluster.WAIT_FOR_WORKERS", 0.5)
     message = "has no workers, and had none for 0.5 seconds"
     with pytest.raises(SettingsError, match=re.escape(message)), Dask(idle_client).open([1, 2]):
@@ -338,7 +338,7 @@ def test_no_worker_comes(no_workers, idle_client, monkeypatch):
     no_workers.scale(1)
 
 
-def test_clients_that_cannot_be_asked(no_workers, idle_client):
+def test_unusable_dask_clients_are_refused(no_workers, idle_client):
     with distributed.Client(no_workers, set_as_default=False) as closed:
         pass
 
@@ -354,7 +354,7 @@ def test_clients_that_cannot_be_asked(no_workers, idle_client):
     assert "closed or asynchronous: make one that is open" in idle_client.sync(complaint)
 
 
-def test_a_task_does_not_wait_for_its_own_thread(no_workers, idle_client):
+def test_a_dask_task_does_not_wait_for_its_own_thread(no_workers, idle_client):
     """The only thread of the cluster, which a task learns in, does the work of the task as well."""
 
     def learn():

@@ -39,7 +39,7 @@ def test_every_pool_has_one_thread_inside_and_its_own_number_outside() -> None:
         assert any(api == "openmp" for api, _ in before)
 
 
-def test_a_block_inside_another_one_sets_nothing() -> None:
+def test_a_nested_block_of_single_threads_changes_nothing() -> None:
     """Masters and oracles have such blocks inside that of a solver, in every round."""
     with single_threaded(), threadpool_limits(limits=2, user_api="openmp"):
         with single_threaded():
@@ -186,7 +186,7 @@ def refuse(part, argument):
     raise DataError(f"part {part}")
 
 
-def test_errors_come_back_with_the_traceback_there():
+def test_errors_of_workers_have_their_traceback_as_cause():
     with Processes(2).open([1, 2, 3]) as session:
         with pytest.raises(DataError, match="part 1") as caught:
             session.map(refuse, 0)
@@ -213,7 +213,7 @@ def fitted_alone() -> MetricLearner:
 
 
 @pytest.mark.parametrize("backend", ["threads", "processes", "auto"])
-def test_whoever_works_the_bits_are_the_same(backend: str) -> None:
+def test_results_have_the_same_bits_on_every_backend(backend: str) -> None:
     alone = fitted_alone()
     together = fitted(n_jobs=2, backend=backend)
     assert np.array_equal(alone.metric_.factor, together.metric_.factor)
@@ -230,13 +230,13 @@ def test_whoever_works_the_bits_are_the_same(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", [Serial(), Threads(2), Auto(2), Processes(2)])
-def test_answers_come_in_the_order_of_the_parts(backend: object) -> None:
+def test_answers_of_workers_are_in_the_order_of_the_parts(backend: object) -> None:
     with working_on(backend):
         assert spread("multiplying", operator.mul, list(range(7)), 10) == list(range(0, 70, 10))
         assert spread("multiplying", operator.mul, [], 10) == []
 
 
-def test_workers_are_for_the_block_alone() -> None:
+def test_workers_are_used_in_their_block_alone() -> None:
     with working_on(Threads(2)), working_on(Serial()):
         pass
     heard = []

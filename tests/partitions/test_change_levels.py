@@ -13,12 +13,12 @@ from structsvm.partitions.change_levels import places_of
 LEVELS = ChangeLevels(np.arange(10.0), np.repeat([0, 1], [9, 1]))
 
 
-def test_about_is_the_share_of_all_changes():
+def test_an_approximate_level_is_a_quantile_of_all_changes():
     assert [LEVELS.about(level) for level in (0.05, 0.1, 0.5, 0.9)] == [0, 1, 5, 9]
 
 
 @pytest.mark.parametrize(("level", "enough"), [(0.91, 11), (0.95, 19), (0.999, 999)])
-def test_a_level_that_so_few_changes_cannot_tell_is_refused(level, enough):
+def test_a_level_that_needs_more_changes_is_refused(level, enough):
     told = f"from {enough} true changes on, and 10 were held out: .*level=0.9 at most"
     with pytest.raises(SettingsError, match=told):
         LEVELS.about(level)
@@ -27,7 +27,7 @@ def test_a_level_that_so_few_changes_cannot_tell_is_refused(level, enough):
 
 
 @pytest.mark.parametrize(("n", "level"), [(4, 0.8), (10, 0.9), (30, 0.5)])
-def test_one_more_change_is_below_as_often_as_is_asked(n, level):
+def test_a_new_change_is_below_its_level_at_the_asked_rate(n, level):
     """Of ten changes, the ninth is above another one of them with probability 9 / 11 alone."""
     rng = np.random.default_rng(0)
     drawn = rng.exponential(size=(4000, n + 1))
@@ -35,14 +35,14 @@ def test_one_more_change_is_below_as_often_as_is_asked(n, level):
     assert level - 0.02 <= np.mean(below) <= level + 1 / (n + 1) + 0.02
 
 
-def test_what_is_guaranteed_counts_groups_alike():
+def test_a_guaranteed_level_weighs_groups_equally():
     """Each of two groups weighs a third, that of nine changes a ninth of it for each."""
     assert LEVELS.guaranteed(1 / 3) == 8.0
     assert LEVELS.guaranteed(2 / 3) == 9.0
 
 
 @pytest.mark.parametrize(("level", "enough"), [(0.7, 3), (0.8, 4), (0.9, 9), (0.95, 19)])
-def test_too_few_groups_are_told_with_how_many_are_enough(level, enough):
+def test_too_few_groups_for_a_guarantee_are_refused_with_the_number_needed(level, enough):
     with pytest.raises(SettingsError, match=f"from {enough} groups on, and 2 were held out"):
         LEVELS.guaranteed(level)
 
@@ -53,7 +53,7 @@ def test_a_level_is_between_0_and_1(level):
         LEVELS.about(level)
 
 
-def test_no_change_at_all():
+def test_recordings_without_changes_have_no_levels():
     assert ChangeLevels.of([np.empty(0)], [0]) is None
 
 
@@ -101,7 +101,7 @@ def learner():
     return found, Xs[6:]
 
 
-def test_segments_say_where_they_may_begin(learner, tmp_path):
+def test_segments_have_ranges_of_their_first_sample(learner, tmp_path):
     found, Xs = learner
     save(found, tmp_path / "m.structsvm")
     tables = load(tmp_path / "m.structsvm").predict_segments(Xs, level=0.8)
@@ -115,7 +115,7 @@ def test_segments_say_where_they_may_begin(learner, tmp_path):
         assert more["from"] <= row["from"] <= row["to"] <= more["to"]
 
 
-def test_times_of_ranges(learner):
+def test_ranges_of_changes_have_times(learner):
     found, Xs = learner
     frame = pd.DataFrame(Xs[0], index=pd.date_range("2026-01-01", periods=200, freq="s"))
     rows = found.predict_segments([frame], level=0.8)[0]

@@ -80,7 +80,7 @@ class Answering(Oracle):
         "answered for 3 samples, the objective has 12",
     ),
 )
-def test_what_is_no_answer_is_named(answer: Any, complaint: str) -> None:
+def test_an_oracle_that_returns_no_answer_is_named(answer: Any, complaint: str) -> None:
     with pytest.raises(PluginError, match=rf"Answering\.maximize .*{complaint}"):
         Answering(answer).ask(OBJECTIVE)
 
@@ -148,7 +148,7 @@ def broken(self, *asked):
     raise ZeroDivisionError("no answer to so many")
 
 
-def test_a_fault_of_asking_for_every_price_is_told(monkeypatch):
+def test_an_oracle_that_fails_on_a_path_of_prices_is_named(monkeypatch):
     monkeypatch.setattr(SequentialOracle, "loss_curve", broken)
     with pytest.raises((OracleError, PluginError), match="no answer to so many"):
         MetricLearner(metric="diagonal").fit(XS, YS)
@@ -169,7 +169,7 @@ def planes_at(risk: RegularizedRisk, w: np.ndarray, deadline: float = np.inf) ->
     return separate_share(blocks_of(risk), (w, np.arange(risk.n_instances), deadline))
 
 
-def test_one_sample_alone_has_the_same_plane():
+def test_a_single_instance_has_the_same_plane_as_among_others():
     risk = risk_in("diagonal")
     together = planes_at(risk, risk.start)
     for k, block in enumerate(blocks_of(risk)):
@@ -177,7 +177,7 @@ def test_one_sample_alone_has_the_same_plane():
         assert np.array_equal(alone.slopes[0], together[k].slopes[0])
 
 
-def test_the_sample_that_fails_is_named(monkeypatch):
+def test_the_instance_that_fails_is_named(monkeypatch):
     risk = risk_in("diagonal")
     broken = risk.xs[4]
     whole = SequentialOracle.maximize
@@ -192,7 +192,7 @@ def test_the_sample_that_fails_is_named(monkeypatch):
         planes_at(risk, risk.start)
 
 
-def test_answers_that_are_missing_are_no_end_of_the_time(monkeypatch):
+def test_missing_answers_are_not_taken_for_the_end_of_time(monkeypatch):
     risk = risk_in("diagonal")
     whole = MetricObjective.separate_each
     monkeypatch.setattr(MetricObjective, "separate_each", lambda *args: islice(whole(*args), 1))
@@ -206,7 +206,7 @@ def test_after_the_deadline_nothing_is_asked():
 
 
 @pytest.mark.parametrize("segment_count", ["unknown", "known"])
-def test_samples_are_taken_when_they_are_needed(segment_count):
+def test_instances_are_taken_one_by_one_from_an_iterator(segment_count):
     """Between them a run sees whether its time is over."""
     risk = risk_in("diagonal", segment_count)
     waiting = iter(zip(risk.xs, risk.ys, strict=True))

@@ -64,12 +64,12 @@ def test_the_f1_of_changes_counts_matches_within_a_margin(truth, guess, margin, 
     assert margin_f1(guess, truth, margin) == pytest.approx(expected)
 
 
-def test_the_start_counts_as_a_change_where_it_is_asked_for():
+def test_the_f1_counts_the_start_as_a_change_on_request():
     found = margin_f1(segments(5, 10), segments(6, 10), 0, count_start=True)
     assert found == margin_f1(segments(10), segments(10), count_start=True) / 2 == 0.5
 
 
-def test_one_cluster_and_one_sample_are_defined():
+def test_losses_of_one_cluster_and_one_sample_are_defined():
     one = segments(10)
     two = segments(4, 10)
     assert hausdorff(one, one) == 0.0
@@ -78,7 +78,7 @@ def test_one_cluster_and_one_sample_are_defined():
     assert [loss(single, single) for loss in LOSSES] == [0.0, 0.0, 1.0, 1.0, 1.0]
 
 
-def test_errors_name_the_numbers():
+def test_losses_of_different_lengths_are_refused_with_the_numbers():
     with pytest.raises(DataError, match="of 10 and of 3 samples"):
         partition_loss(segments(10), segments(3))
     with pytest.raises(DataError, match="of 10 and of 3 samples"):
@@ -116,7 +116,7 @@ def test_changes_are_matched_where_each_is_the_nearest_of_the_other(pair, seed):
 
 @examples(60)
 @given(PAIRS)
-def test_scores_are_what_they_are_defined_to_be(pair):
+def test_losses_and_scores_equal_their_definitions(pair):
     truth, guess = map(EquivalenceMatrix.from_labels, pair)
     difference = truth.dense() - guess.dense()
     assert partition_loss(truth, guess) == pytest.approx((difference**2).sum(), abs=1e-9)
@@ -129,7 +129,7 @@ def test_scores_are_what_they_are_defined_to_be(pair):
 
 @examples(60)
 @given(PAIRS, st.randoms(use_true_random=False))
-def test_names_and_order_of_clusters_do_not_count(pair, random):
+def test_scores_do_not_depend_on_names_and_order_of_clusters(pair, random):
     truth, guess = map(EquivalenceMatrix.from_labels, pair)
     names = random.sample(range(-50, 50), 4)
     renamed = EquivalenceMatrix.from_labels(np.array(names)[pair[1]])
@@ -202,7 +202,7 @@ def dense(labels):
 
 
 @pytest.mark.parametrize("labels", [[0], [0, 0, 1, 1, 1], [0, 1, 2], [1, 0, 1, 2, 0]])
-def test_is_the_papers_projector(labels):
+def test_an_equivalence_matrix_is_the_projector_of_the_paper(labels):
     M = EquivalenceMatrix.from_labels(labels)
     np.testing.assert_allclose(M.dense(), dense(labels), atol=1e-15)
     np.testing.assert_allclose(M.dense() @ M.dense(), M.dense(), atol=1e-15)
@@ -255,7 +255,7 @@ def test_breakpoints_round_trip_and_refuse_what_is_not_contiguous():
 
 
 @cases(([], "non-empty"), ([3, 2], "increasing"), ([0, 3], "positive"), ([1.5, 3], "integers"))
-def test_bad_breakpoints_are_refused(breakpoints, message):
+def test_unsorted_or_empty_breakpoints_are_refused(breakpoints, message):
     with pytest.raises(DataError, match=message):
         EquivalenceMatrix.from_breakpoints(breakpoints)
 

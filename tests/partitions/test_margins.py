@@ -101,7 +101,7 @@ class TestMargins:
     @pytest.mark.parametrize("tolerance", [0, 2])
     @pytest.mark.parametrize("K", [None, 3])
     @pytest.mark.parametrize("seed", range(4))
-    def test_they_are_those_of_enumeration(self, seed, K, tolerance):
+    def test_margins_of_changes_are_those_of_enumeration(self, seed, K, tolerance):
         X = np.random.default_rng(seed).normal(size=(9, 2))
         metric = Metric(np.eye(2), price=1.5)
         found, margins = metric.margins(ChangePoint(), Instance(X), Constraint(K), tolerance)
@@ -119,20 +119,20 @@ class TestMargins:
         assert found.partition.n_clusters == 4
         assert np.isinf(margins).all()
 
-    def test_clusters_have_none(self, tables):
+    def test_clusters_have_no_margins(self, tables):
         learner, X = tables
         with pytest.raises(SettingsError, match="Clustering gives clusters, not segments"):
             learner.predict_segments([X], 3)
 
 
 class TestRates:
-    def test_right_ones_are_within_the_tolerance(self):
+    def test_changes_within_the_tolerance_are_right(self):
         found = EquivalenceMatrix.from_breakpoints([3, 10, 20])
         truth = EquivalenceMatrix.from_breakpoints([5, 20])
         assert hits(found, truth, 2).tolist() == [True, False]
         assert hits(found, EquivalenceMatrix.from_breakpoints([20]), 20).tolist() == [False, False]
 
-    def test_they_rise_with_the_margin_and_are_never_certain(self, learned):
+    def test_rates_rise_with_the_margin_and_are_never_certain(self, learned):
         learner, Xs, ys = learned
         rates = margin_rates(learner, Xs, ys, cv=3, tolerance=1)
         values = rates([0.0, 0.1, 1.0, 10.0, np.inf])
@@ -140,18 +140,18 @@ class TestRates:
         assert 0 < values[0] <= values[-1] < 1
         assert "held-out recordings were within 1 samples" in str(rates)
 
-    def test_where_none_was_found_there_are_no_rates(self):
+    def test_rates_are_refused_if_no_change_was_found(self):
         with pytest.raises(DataError, match="no change was found"):
             MarginRates.of(np.empty(0), np.empty(0, dtype=bool), 5, 2)
 
-    def test_tables_have_none(self, tables):
+    def test_rates_are_refused_for_tables(self, tables):
         learner, X = tables
         with pytest.raises(DataError, match="a table has none"):
             margin_rates(learner, [X, X], [np.arange(75) % 3] * 2)
 
 
 class TestStability:
-    def test_the_feature_that_matters_is_there_in_every_resample(self, learned):
+    def test_a_relevant_feature_has_weight_in_every_resample(self, learned):
         _, Xs, ys = learned
         found = weight_stability(MetricLearner(metric="diagonal"), Xs, ys, n_resamples=4)
         columns = found.to_dict()
@@ -160,7 +160,7 @@ class TestStability:
         assert found.shares.sum(axis=1) == pytest.approx(np.ones(4))
         assert (np.array(columns["low"]) <= columns["high"]).all()
 
-    def test_groups_are_drawn_whole(self, learned):
+    def test_resamples_draw_whole_groups(self, learned):
         _, Xs, ys = learned
         learner = MetricLearner(metric="diagonal")
         with pytest.raises(DataError, match="one group: there is nothing to resample"):
@@ -168,14 +168,14 @@ class TestStability:
 
 
 class TestRules:
-    def test_regions_count_changes(self, learned):
+    def test_predictions_keep_regions_with_numbers_of_changes(self, learned):
         learner, Xs, _ = learned
         known = PartialLabels(regions=[(0, 40, 0), (40, 60, 2)])
         (ends,) = learner.predict_breakpoints(Xs[4:5], known=known)
         assert sum(40 <= t < 60 for t in ends) == 2
         assert min(ends) >= 40
 
-    def test_lengths_are_kept_and_the_problem_stays_as_it_is(self, learned):
+    def test_predictions_keep_length_limits_without_changing_the_problem(self, learned):
         learner, Xs, _ = learned
         (ends,) = learner.predict_breakpoints(Xs[4:5], 3, min_length=18, max_length=22)
         assert ((np.diff([0, *ends]) >= 18) & (np.diff([0, *ends]) <= 22)).all()
@@ -215,7 +215,7 @@ class TestRules:
             "recording 0: it is known to have 3 segments, but n_clusters=4: leave out one of",
         ),
     )
-    def test_what_cannot_be_kept_is_refused_by_name(self, learned, rules, error, message):
+    def test_rules_that_cannot_be_kept_are_refused_by_name(self, learned, rules, error, message):
         learner, Xs, _ = learned
         with pytest.raises(error, match=message):
             learner.predict(Xs[4:5], **rules)
@@ -273,14 +273,14 @@ def test_rates_and_margins_are_drawn_below_the_segments(learner):
     ]
 
 
-def test_the_report_holds_them(learner):
+def test_the_report_holds_margins_and_rates(learner):
     page = report_page(learner, XS[4:], YS[4:])
     ((_, *changes),) = learner.predict_segments(XS[5:])
     assert f'"at":{changes[0]["start"]},"margin":' in page.replace(" ", "")
     assert f'"rate":{changes[0]["rate"]}' in page.replace(" ", "")
 
 
-def test_names_beside_a_heat_map_do_not_meet_each_other():
+def test_names_beside_a_heat_map_do_not_overlap():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 0], 20)
     Xs = [rng.standard_normal((60, 40)) + 2.0 * y[:, None] for _ in range(3)]

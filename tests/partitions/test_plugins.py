@@ -90,7 +90,7 @@ def installed(monkeypatch):
     return install
 
 
-def test_own_plugins_can_be_used_and_say_what_they_are() -> None:
+def test_plugins_of_structsvm_load_and_have_summaries() -> None:
     for plugin in [*plugins(PROBLEMS), *plugins(ORACLES)]:
         assert plugin.error is None
         assert plugin.summary.endswith(".")
@@ -125,7 +125,7 @@ class TestInstalledWhileThisRuns:
         assert "first" not in problem_names()
         assert "second" in problem_names()
 
-    def test_so_is_a_folder_that_comes_to_the_path(self, tmp_path, monkeypatch):
+    def test_plugins_in_a_folder_added_to_the_path_are_found(self, tmp_path, monkeypatch):
         before = problem_names()
         self.declare(tmp_path / "site", "theirs", changed=1)
         monkeypatch.syspath_prepend(tmp_path / "site")
@@ -133,7 +133,7 @@ class TestInstalledWhileThisRuns:
         monkeypatch.undo()
         assert problem_names() == before
 
-    def test_nothing_is_read_twice(self, monkeypatch):
+    def test_metadata_of_distributions_is_read_once(self, monkeypatch):
         problem_names()
         monkeypatch.setattr("importlib.metadata.entry_points", pytest.fail)
         assert "change-point" in problem_names()
@@ -151,7 +151,7 @@ class TestInstalledWhileThisRuns:
     (Mutable, "is no PartitionProblem"),
     (Incomplete, "lacks encode, traits: define"),
 )
-def test_what_is_no_problem_is_refused_and_listed_as_such(installed, found, message) -> None:
+def test_an_entry_point_that_is_no_problem_is_refused_and_listed(installed, found, message) -> None:
     installed(Entry(found))
     with pytest.raises(PluginError, match=message):
         problem_class("theirs")
@@ -273,7 +273,7 @@ def test_an_oracle_need_not_take_a_number_of_clusters(problem, candidates):
         search.predict(Xs, n_clusters=2)
 
 
-def test_what_is_no_oracle_is_refused(installed) -> None:
+def test_an_entry_point_that_is_no_oracle_is_refused(installed) -> None:
     installed(Entry(ChangePoint))
     with pytest.raises(PluginError, match=r"oracle 'theirs' .* is no Oracle"):
         plugin_class(ORACLES, "theirs")
@@ -308,7 +308,7 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
     ("read", ([Instance(TABLE.X.astype(np.float32))], None), "read returned .*X of float64"),
     ("read", ([Instance(TABLE.X[:, 0])], None), "read returned .*X of float64"),
 )
-def test_what_a_method_must_not_return_is_named(monkeypatch, method, answer, complaint):
+def test_a_method_of_a_problem_with_a_wrong_answer_is_named(monkeypatch, method, answer, complaint):
     found = lambda self, *arguments: answer  # noqa: E731
     if method in ("loss", "traits"):
         found = property(found)
@@ -326,7 +326,7 @@ def test_what_a_method_must_not_return_is_named(monkeypatch, method, answer, com
     ("agreement", None, r"agreement returned None .*: return a number"),
     ("scores", None, "scores returned None .*: return an instance of dict"),
 )
-def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, answer, complaint):
+def test_a_wrong_answer_of_a_problem_is_named_at_the_first_call(method, answer, complaint):
     methods = {method: lambda self, *arguments: answer}
     if method == "partition":
         methods["calibrate"] = Segments.calibrate
@@ -425,14 +425,14 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     )
 
 
-def test_their_own_tests_pass(packages: Installed) -> None:
+def test_generated_plugins_pass_their_own_tests(packages: Installed) -> None:
     options = ["-q", "-W", "error", "-p", "no:cacheprovider", "--import-mode=importlib"]
     code = "import pytest\nsys.exit(pytest.main(sys.argv[1:]))"
     said = packages.python(code, *options, *packages.sources, cwd=packages.target)
     assert "51 passed" in said
 
 
-def test_they_are_listed_like_our_own(packages: Installed, tmp_path: Path) -> None:
+def test_installed_plugins_are_listed_by_the_command(packages: Installed, tmp_path: Path) -> None:
     listed, shown = packages.commands(["problems", "--json"], ["problems"], cwd=tmp_path)
     assert shown.count("structsvm-circular 0.1.0") == 2
     assert "new-grades" in {one["name"] for one in json.loads(listed)["structured_problems"]}
@@ -469,7 +469,7 @@ def module(tmp_path, monkeypatch):
         monkeypatch.delitem(importlib.sys.modules, name)
 
 
-def test_the_plugin_of_one_method(module, rng):
+def test_a_plugin_with_one_method_learns_and_predicts(module, rng):
     problem = module("dwell", "class MinDwell").MinDwell(min_length=5)
     ys = [np.repeat([0, 1, 2], [10, 8, 12]), np.repeat([0, 1], [12, 18])]
     Xs = [np.column_stack([4.0 * y, 0.0 * y]) + 0.5 * rng.standard_normal((30, 2)) for y in ys]
@@ -478,7 +478,7 @@ def test_the_plugin_of_one_method(module, rng):
     assert found == [[10, 18, 30], [12, 30]]
 
 
-def test_the_problem_that_is_no_partition(module, monkeypatch, tmp_path, capsys):
+def test_a_generated_structured_problem_learns_and_predicts(module, monkeypatch, tmp_path, capsys):
     grades = module("grades", "class Grades")
     assert "grades off, on average: 0." in capsys.readouterr().out
     module("test_grades", "def test_grades_keep_the_contract").test_grades_keep_the_contract()

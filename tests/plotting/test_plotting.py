@@ -84,7 +84,7 @@ def strip(ax, lane):
 
 
 class TestSegmentation:
-    def test_strips_are_the_segmentations(self, learner, ax):
+    def test_strips_of_a_picture_are_the_segmentations(self, learner, ax):
         n = 2 if learner.metric == "diagonal" else 4  # two directions below two columns
         assert plot_segmentation(learner, XS[0], YS[0], n_traces=2, ax=ax) is ax
         truth = encode(learner, XS[:1], YS[:1])[0]
@@ -103,7 +103,7 @@ class TestSegmentation:
         assert rows(ax)[-2:] == ["learned\n3 segments", "untrained\n3 segments"]
         assert len(ax.lines) == len(rows(ax)) - 2
 
-    def test_features_of_largest_weight_as_measured(self, learner, ax):
+    def test_the_drawn_columns_have_the_largest_weights_and_measured_values(self, learner, ax):
         frame = pd.DataFrame(XS[0], columns=NAMES)
         plot_segmentation(learner, frame, n_traces=2, ax=ax)
         heaviest = np.argsort(-feature_weights(learner))[:2]
@@ -123,7 +123,7 @@ class TestSegmentation:
             assert edges[0] <= box.x0
             assert box.x1 <= edges[np.searchsorted(edges, box.x0)]
 
-    def test_components_are_the_heaviest_directions(self, learner, ax):
+    def test_drawn_directions_are_the_heaviest_of_the_metric(self, learner, ax):
         plot_segmentation(learner, XS[0], n_traces=1, ax=ax)
         heaviest = np.argmax((learner.metric_.factor.T**2).sum(axis=1))
         expected = learner.transform(XS[:1])[0][:, heaviest]
@@ -152,7 +152,9 @@ class TestSegmentation:
 
     @pytest.mark.filterwarnings("error")
     @pytest.mark.parametrize("step", ["s", "min", "h", "D"])
-    def test_every_length_has_ticks_and_a_clock_no_day(self, learner, tmp_path, step):
+    def test_time_axes_have_ticks_at_any_length_and_clocks_show_no_day(
+        self, learner, tmp_path, step
+    ):
         values = pd.date_range("2024-03-30 20:00", periods=240, freq=step).to_numpy()
         X = np.tile(RECORDINGS[0].X, (2, 1))[:240]
         for clock in (False, True):
@@ -183,7 +185,7 @@ class TestSegmentation:
 
 
 class TestWeights:
-    def test_bars_are_the_largest_weights(self, learner, ax):
+    def test_bars_of_a_picture_are_the_largest_weights(self, learner, ax):
         assert plot_weights(learner, n_features=4, ax=ax) is ax
         weights = feature_weights(learner)
         top = np.argsort(-weights)[:4]
@@ -192,7 +194,7 @@ class TestWeights:
         assert "4 largest of 6" in ax.get_xlabel()
         assert not any(isinstance(c, LineCollection) for c in ax.collections)
 
-    def test_the_untrained_metric_weighs_one(self, learner):
+    def test_weights_of_the_untrained_metric_are_one(self, learner):
         untrained = MetricLearner().set_params(**learner.get_params())
         untrained.__dict__.update(vars(learner))
         untrained.model_ = learner.baselines_["untrained"].metric_
@@ -200,7 +202,7 @@ class TestWeights:
 
 
 class TestMetric:
-    def test_the_heat_map_is_the_metric(self, learner, ax):
+    def test_the_heat_map_shows_the_matrix_of_the_metric(self, learner, ax):
         assert plot_metric(learner, n_features=4, ax=ax) is ax
         top = np.argsort(-feature_weights(learner), kind="stable")[:4]
         if learner.metric == "diagonal":  # of which the weights say it all
@@ -216,7 +218,7 @@ class TestMetric:
 
 
 class TestLearning:
-    def test_gaps_of_several(self, ax):
+    def test_gaps_of_several_solvers_are_drawn_with_a_legend(self, ax):
         found = compare_solvers(
             ChangePoint(), XS, YS, ["cutting-plane", "one-slack"], metric="diagonal"
         )
@@ -259,7 +261,7 @@ def iris() -> MetricLearner:
 
 
 class TestClusters:
-    def test_predicted_clusters_and_misplaced_rows(self, iris, ax):
+    def test_predicted_clusters_are_drawn_with_rings_around_misplaced_rows(self, iris, ax):
         X, y = load_iris(return_X_y=True)
         assert plot_clusters(iris, X, y, n_clusters="true", ax=ax) is ax
         labels = iris.predict([X], 3)[0]
@@ -277,7 +279,7 @@ class TestClusters:
         assert [text.get_text() for text in ax.get_legend().texts] == sorted(set(names))
         assert ax.get_xlabel().startswith("direction 1: ")
 
-    def test_numbers_of_classes_are_in_their_order(self, rng, ax):
+    def test_numbered_classes_in_a_legend_are_in_order(self, rng, ax):
         y = np.repeat([10, 2, 1], 8)
         X = np.c_[y, y**2] + 0.1 * rng.normal(size=(24, 2))
         learner = MetricLearner(Clustering(), metric="diagonal").fit([X], [y])
@@ -302,7 +304,7 @@ class TestClusters:
         assert set(matched) == {0, 1, 2}
 
 
-def test_names_of_runs_methods_and_features_are_as_they_are(ax):
+def test_names_in_pictures_are_not_read_as_formulas(ax):
     learner = MetricLearner(metric="diagonal").fit(XS, YS)
     plot_gap({"_a": learner.solution_, "$b$": learner.solution_}, ax=ax)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [" _a", r"\$b\$"]
@@ -310,7 +312,7 @@ def test_names_of_runs_methods_and_features_are_as_they_are(ax):
     assert rows(plot_weight_stability(stability, ax=Figure().subplots())) == [r"\$a\$", "_b"]
 
 
-def test_numbers_of_what_is_drawn(ax):
+def test_impossible_numbers_of_drawn_features_are_refused(ax):
     learner = MetricLearner(metric="diagonal").fit(XS, YS)
     for draw in (plot_weights, plot_metric):
         with pytest.raises(SettingsError, match="n_features must be an integer >= 1"):
@@ -320,7 +322,7 @@ def test_numbers_of_what_is_drawn(ax):
 
 
 class TestWords:
-    def test_spectrum_of_one_direction(self, learner):
+    def test_the_spectrum_of_one_direction_is_described(self, learner):
         line = MetricLearner().set_params(**learner.get_params())
         line.__dict__.update(vars(learner))
         line.model_ = Metric(np.ones((6, 1)), learner.metric_.price)
@@ -329,7 +331,7 @@ class TestWords:
         )
 
 
-def test_without_matplotlib_it_says_what_to_install(learner, monkeypatch):
+def test_a_missing_matplotlib_is_named_with_what_to_install(learner, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(
         MissingExtraError, match=r"plotting needs matplotlib: pip install '.*plot\]"

@@ -92,14 +92,14 @@ def test_the_page_shows_what_an_evaluation_says(learner):
     np.testing.assert_allclose(weights, sorted(feature_weights(learner))[::-1], rtol=1e-4)
 
 
-def test_nothing_is_loaded_from_anywhere(learner):
+def test_the_page_loads_nothing_from_elsewhere(learner):
     source = report_page(learner, *arrays_and_labels(TEST))
     assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#|data:)""", source)
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", source)
     assert "default-src 'none'" in source
 
 
-def test_names_cannot_break_out(learner):
+def test_hostile_names_do_not_break_out_of_the_page(learner):
     names = [f"{HOSTILE}{i}" for i in range(6)]
     page = page_of(learner, TEST, names=names, title=HOSTILE)
     assert [r["name"] for r in page.data["recordings"]] == names
@@ -108,7 +108,7 @@ def test_names_cannot_break_out(learner):
     assert HOSTILE in page.texts
 
 
-def test_what_cannot_be_told_is_told(learner):
+def test_the_page_says_when_recordings_are_too_few(learner):
     too_few = page_of(learner, TEST[:2])
     assert "Too few to tell: 2 independent recordings cannot support a verdict" in " ".join(
         too_few.texts
@@ -267,7 +267,7 @@ def test_clusters_of_graphs_are_named_by_mappings():
         assert drawn["names"][found] == labels[2]["fedcba"[node]]
 
 
-def test_the_times_of_recordings_are_those_of_their_files(learner):
+def test_the_page_shows_times_from_the_files(learner):
     times = TimeAxis("hour", 5.0 + np.arange(200.0))
     recordings = [replace(recording, time=times) for recording in TEST]
     for drawn in Page(report_page(learner, recordings, None)).data["recordings"]:
@@ -290,7 +290,7 @@ def supported() -> MetricLearner:
     return MetricLearner(metric="diagonal").fit(dict(zip(NAMES, Xs, strict=False)), YS[:5])
 
 
-def test_the_three_that_weigh_most_are_drawn_under_the_truth(supported):
+def test_the_three_heaviest_labellings_are_drawn_under_the_truth(supported):
     shown = heaviest_labellings(supported)
     support = supported.solution_.support
     assert [figure["ends"] for figure in shown["figures"]] == [
@@ -305,19 +305,19 @@ def test_the_three_that_weigh_most_are_drawn_under_the_truth(supported):
     assert f"{len(support)} wrong segmentations hold the metric" in shown["words"]
 
 
-def test_a_loaded_model_shows_them_as_well(supported, tmp_path):
+def test_a_loaded_model_shows_its_support_labellings(supported, tmp_path):
     save(supported, tmp_path / "m.structsvm")
     assert heaviest_labellings(load(tmp_path / "m.structsvm")) == heaviest_labellings(supported)
 
 
-def test_recordings_without_names_are_numbered():
+def test_support_labellings_number_recordings_without_names():
     supported = MetricLearner(metric="diagonal").fit(Xs[:5], YS[:5])
     heaviest = supported.solution_.support[0].instance
     caption = heaviest_labellings(supported)["figures"][0]["caption"]
     assert caption.startswith(f"Training recording {heaviest}: ")
 
 
-def test_without_a_support_there_is_no_such_part():
+def test_a_solution_without_a_support_shows_no_labellings():
     solver = BlockFrankWolfe(Stopping(tol=0.05))
     supported = MetricLearner(metric="diagonal", solver=solver).fit(Xs[:5], YS[:5])
     assert heaviest_labellings(supported) is None

@@ -103,7 +103,7 @@ def test_a_browser_shows_verdict_losses_and_recordings(page, learner):
     assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_segments_are_those_of_the_learner(page, learner):
+def test_a_browser_draws_the_segments_of_the_learner(page, learner):
     i = NAMES.index(by_id(page, "viewed").text)
     drawn = page.execute_script(
         "return [...document.querySelectorAll('#picture rect[data-end]')]"
@@ -112,7 +112,7 @@ def test_segments_are_those_of_the_learner(page, learner):
     assert drawn == learner.predict_breakpoints(XS[i : i + 1])[0]
 
 
-def test_the_worst_comes_first_and_columns_sort(page, learner):
+def test_the_table_of_a_report_starts_with_the_worst_and_sorts(page, learner):
     recordings = evaluate(learner, XS, YS, names=NAMES).instances
     loss = {r.name: r.scores["learned"]["loss"] for r in recordings}
     saved = {r.name: r.scores["untrained"]["loss"] - loss[r.name] for r in recordings}
@@ -140,7 +140,7 @@ def test_a_browser_filters_recordings_by_name_and_loss(page, learner):
     press(page, Keys.ESCAPE)
 
 
-def test_a_row_opens_its_recording(page):
+def test_a_row_of_the_table_opens_its_recording(page):
     for name in (NAMES[3], NAMES[-1]):
         page.find_element(By.CSS_SELECTOR, f'tr[data-name="{name}"] button').send_keys(Keys.ENTER)
         assert by_id(page, "viewed").text == name
@@ -148,7 +148,7 @@ def test_a_row_opens_its_recording(page):
         assert selected == name
 
 
-def test_zoom_by_keys(page):
+def test_the_picture_of_a_report_zooms_by_keys(page):
     focus(page)
     assert window(page) == [0, 200]
     press(page, "+")
@@ -167,7 +167,7 @@ def test_zoom_by_keys(page):
     assert window(page) == [0, 200]
 
 
-def test_zoom_by_buttons_and_by_dragging(page):
+def test_the_picture_of_a_report_zooms_by_buttons_and_dragging(page):
     by_name = {b.text: b for b in page.find_elements(By.CSS_SELECTOR, "#toolbar button")}
     by_name["Zoom in"].click()
     assert window(page) == [50, 150]
@@ -198,13 +198,13 @@ def test_the_keyboard_goes_through_recordings(page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_light_and_dark_are_legible(page, scheme):
+def test_a_report_is_legible_on_light_and_dark(page, scheme):
     names = ["ink", "soft", "learned", "untrained", "rca", "pca", "yes", "no", "open"]
     for name, contrast in contrasts(page, scheme, names).items():
         assert contrast >= (3.0 if name == "untrained" else 4.5), (name, contrast)
 
 
-def test_tables_and_their_clusters(browser, tmp_path):
+def test_a_browser_draws_tables_with_their_clusters(browser, tmp_path):
     X, y = load_iris(return_X_y=True)
     learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
     opened(browser, tmp_path, learner, [X], [y])
@@ -220,7 +220,7 @@ def test_tables_and_their_clusters(browser, tmp_path):
     assert browser.get_log("browser") == []
 
 
-def test_images_and_their_parts(browser, tmp_path):
+def test_a_browser_draws_images_with_their_parts(browser, tmp_path):
     rng = np.random.default_rng(0)
     masks = [np.arange(24)[None, :] * np.ones((18, 1)) >= k for k in (8, 12, 15)]
     images = [
@@ -330,14 +330,14 @@ def on_a_phone(browser):
         yield browser
 
 
-def test_a_phone_scrolls_down_only(on_a_phone, address, of_states):
+def test_a_report_scrolls_down_only_on_a_phone(on_a_phone, address, of_states):
     for page in (address, of_states):
         on_a_phone.get(page)
         wide = on_a_phone.execute_script("return document.documentElement.scrollWidth")
         assert wide <= 390, page
 
 
-def test_the_best_value_of_each_score_is_bold_whoever_has_it(page, learner):
+def test_the_best_value_of_each_score_is_bold(page, learner):
     means = evaluate(learner, XS, YS).scores
     least = min(scores["loss"] for scores in means.values())
     rows = page.find_elements(By.CSS_SELECTOR, "#means tbody tr")
@@ -348,7 +348,7 @@ def test_the_best_value_of_each_score_is_bold_whoever_has_it(page, learner):
         assert (loss.value_of_css_property("font-weight") == "700") == is_best
 
 
-def test_how_sure_each_change_is_stands_below_the_segments(page, learner):
+def test_margins_of_changes_are_drawn_below_the_segments(page, learner):
     bars = page.find_elements(By.CSS_SELECTOR, "#picture rect.sure")
     name = page.find_element(By.ID, "viewed").text
     changes = learner.predict_segments(XS)[NAMES.index(name)][1:]
@@ -359,7 +359,7 @@ def test_how_sure_each_change_is_stands_below_the_segments(page, learner):
         assert float(words.rpartition(" ")[2]) == pytest.approx(change["margin"], rel=5e-3)
 
 
-def test_where_each_change_may_be_is_in_the_unit_of_the_times(browser, learner, tmp_path):
+def test_ranges_of_changes_are_in_the_unit_of_the_times(browser, learner, tmp_path):
     rated = copy(learner)
     rated.margin_rates_ = margin_rates(learner, *arrays_and_labels(TRAIN), cv=2)
     times = [0.04 * np.arange(len(X)) for X in XS]
@@ -384,7 +384,7 @@ def labels_of_the_axis(page):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_seconds_since_1970_are_told_apart_and_cover_nothing(browser, learner, tmp_path, width):
+def test_tick_labels_of_unix_seconds_differ_and_do_not_overlap(browser, learner, tmp_path, width):
     with screen_of(browser, width, 900):
         opened(browser, tmp_path, learner, XS[:1], YS[:1], times=[1.7e9 + 0.05 * np.arange(200)])
         focus(browser)
@@ -414,7 +414,7 @@ def test_moments_on_both_sides_of_a_gap_are_those_of_the_recording(browser, lear
     ]
 
 
-def test_paper_has_all_columns_and_is_light(browser, address, of_states):
+def test_a_printed_report_has_all_columns_on_light_ground(browser, address, of_states):
     dark = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": dark})
     script = (
@@ -441,7 +441,7 @@ FORMS = ("left_wrist_acceleration_{:03d}_of_the_forearm", "c{}")
 
 
 @pytest.mark.parametrize(("form", "P"), [(FORMS[0], 49), (FORMS[1], 200)])
-def test_many_features_have_whole_names_that_cover_nothing(on_a_phone, tmp_path, form, P):
+def test_names_of_many_features_are_whole_and_do_not_overlap(on_a_phone, tmp_path, form, P):
     """A diagonal metric is its weights alone; beyond the largest, their sum."""
     names = [form.format(k) for k in range(P)]
     Xs, ys = changes(6, n_features=P, n_relevant=30)
@@ -461,7 +461,7 @@ def test_many_features_have_whole_names_that_cover_nothing(on_a_phone, tmp_path,
     assert on_a_phone.execute_script(script) == 0
 
 
-def test_every_column_can_be_reached_on_a_phone_and_that_it_scrolls_is_said(on_a_phone, address):
+def test_wide_tables_of_a_report_scroll_on_a_phone_and_say_so(on_a_phone, address):
     on_a_phone.get(address)
     for region in on_a_phone.find_elements(By.CSS_SELECTOR, "#means, #table"):
         cue = region.find_element(By.XPATH, "preceding-sibling::p[1]")

@@ -81,7 +81,7 @@ def test_states_that_were_not_learned_are_grey(drawn):
     assert axes.get_legend().get_texts()[-1].get_text() == "sit (not learned)"
 
 
-def test_breakpoints_have_no_names_and_keep_the_plain_look(drawn):
+def test_segments_without_names_keep_the_plain_look(drawn):
     axes = drawn(recordings(NAMES, 1, seed=1)[0], [20, 42, 56, 66])
     assert "#000000" in {color for *_, color, _ in bars(axes)}
 
@@ -93,7 +93,7 @@ def test_names_with_dollars_are_no_formulas(drawn):
     assert r"score \$walk\$" in [label.get_text() for label in axes.get_yticklabels()]
 
 
-def test_what_is_drawn_can_be_seen_on_black(learner):
+def test_pictures_of_states_are_visible_on_black(learner):
     with plt.style.context("dark_background"):
         axes = plot_segmentation(learner, recordings(NAMES, 1)[0], [20, 42, 56, 66])
     colors = {to_hex(line.get_color()) for line in axes.lines}

@@ -44,7 +44,7 @@ def weight(space, rng):
 
 
 @pytest.mark.parametrize(("space", "omega"), [*CASES, *NOT_QUADRATIC])
-def test_its_forms_agree(space, omega):
+def test_all_forms_of_a_regularizer_agree(space, omega):
     check_regularizer(omega, [space])
 
 
@@ -56,7 +56,7 @@ def test_its_forms_agree(space, omega):
     Custom(lambda B: cp.lambda_max(B), weight=0.5),
     Custom(cp.norm1),
 )
-def test_without_spaces_it_is_checked_on_those_that_it_accepts(omega):
+def test_check_regularizer_without_spaces_uses_those_accepted(omega):
     check_regularizer(omega)
 
 
@@ -65,18 +65,18 @@ def test_without_spaces_it_is_checked_on_those_that_it_accepts(omega):
     (SquaredNorm(center=np.ones(7)), "accepts no cone .* give spaces="),
     (Custom(lambda B: cp.norm1(B @ np.ones(7))), "fails for a weight of shape"),
 )
-def test_one_that_accepts_none_of_them_is_named(omega, complaint):
+def test_a_regularizer_that_accepts_no_space_is_named(omega, complaint):
     with pytest.raises(PluginError, match=complaint):
         check_regularizer(omega)
 
 
-def test_a_space_that_is_given_has_to_be_accepted():
+def test_a_regularizer_must_accept_the_given_spaces():
     with pytest.raises(SettingsError, match="not nonnegative on Free"):
         check_regularizer(Trace(), [Nonnegative(3), Free(3)])
 
 
 @pytest.mark.parametrize(("space", "omega"), CASES, ids=IDS)
-def test_minimum_is_a_lower_bound_and_the_minimum_where_there_is_one(space, omega, rng):
+def test_the_minimum_of_a_regularizer_is_a_lower_bound_and_attained(space, omega, rng):
     """Against a conic program, with ``Omega(w) <= upper`` as the contract says."""
     for size in (0.1, 1.0, 10.0):
         slope = size * rng.standard_normal(space.dim)
@@ -93,7 +93,7 @@ def test_minimum_is_a_lower_bound_and_the_minimum_where_there_is_one(space, omeg
 
 
 @pytest.mark.parametrize(("space", "omega"), CASES, ids=IDS)
-def test_the_scale_repair_makes_the_sum_bounded(space, omega, rng):
+def test_the_scale_repair_makes_the_dual_bounded(space, omega, rng):
     """``Omega(w) + s <slope, w>`` with the repaired s is bounded; with a larger one it is not."""
     for size in (0.1, 1.0, 10.0):
         slope = size * rng.standard_normal(space.dim)

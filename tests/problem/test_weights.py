@@ -28,7 +28,7 @@ def symmetric(rng, P):
     return A + A.T
 
 
-def test_svec_is_an_isometry(rng):
+def test_svec_preserves_inner_products(rng):
     A = symmetric(rng, 5)
     B = symmetric(rng, 5)
     assert svec(A) @ svec(B) == pytest.approx(np.trace(A @ B), rel=1e-12)
@@ -48,7 +48,7 @@ def test_projection_is_the_nearest_point_of_the_cone(space, rng):
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
-def test_factor_is_the_root_of_the_derivative(space, rng):
+def test_the_factor_is_the_root_of_the_projections_derivative(space, rng):
     """Against finite differences, where the projection is smooth (almost everywhere)."""
     for _ in range(5):
         u = rng.standard_normal(space.dim)
@@ -60,14 +60,14 @@ def test_factor_is_the_root_of_the_derivative(space, rng):
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_factor_at_the_ends_of_the_semidefinite_cone(sign, rng):
+def test_the_factor_is_right_at_the_ends_of_the_semidefinite_cone(sign, rng):
     """Inside the cone the derivative is the identity, inside the polar cone it is zero."""
     rows = rng.standard_normal((3, PSD(3).dim))
     F = PSD(3).projection(sign * svec(np.eye(3))).factor(rows)
     np.testing.assert_allclose(F @ F.T, rows @ rows.T if sign > 0 else np.zeros((3, 3)), atol=1e-12)
 
 
-def test_factor_of_many_large_matrices_is_made_in_chunks(rng):
+def test_factors_of_many_large_matrices_are_computed_in_chunks(rng):
     space = PSD(40)
     u = rng.standard_normal(space.dim)
     rows = rng.standard_normal((3000, space.dim))
@@ -91,7 +91,7 @@ def test_dual_margin_of_all_of_space_is_minus_the_norm():
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
-def test_identity_reads_the_trace(space, rng):
+def test_the_identity_of_a_cone_gives_the_trace(space, rng):
     w = space.project(rng.standard_normal(space.dim))
     metric = space.to_metric(w)
     if isinstance(space, Product):
@@ -102,7 +102,7 @@ def test_identity_reads_the_trace(space, rng):
     assert space.identity() @ w == pytest.approx(expected)
 
 
-def test_metric_there_and_back(rng):
+def test_a_metric_becomes_a_weight_and_a_metric_again(rng):
     A = symmetric(rng, 3)
     np.testing.assert_allclose(PSD(3).to_metric(PSD(3).from_metric(A)), A)
     np.testing.assert_allclose(Nonnegative(2).from_metric(np.diag([1.0, 2.0])), [1, 2])

@@ -44,7 +44,7 @@ class TestCertificates:
 
     @pytest.mark.parametrize("seed", range(4))
     @pytest.mark.parametrize("oracle", ["relaxed", "rounded", "semidefinite"])
-    def test_bounds_are_what_they_say(self, oracle, seed):
+    def test_bounds_of_clustering_hold_for_the_enumerated_objective(self, oracle, seed):
         risk, X, truth = self.risk(Clustering(oracle=oracle), seed=seed)
         solution = CuttingPlane(Stopping(tol=1e-3)).solve(risk)
         value = self.true_objective(risk, X, truth, solution.w)
@@ -58,7 +58,7 @@ class TestCertificates:
         if oracle == "semidefinite":
             assert solution.lower - 1e-9 <= value <= solution.upper + 1e-9
 
-    def test_what_a_heuristic_found_is_bounded_by_the_relaxation(self):
+    def test_the_relaxation_bounds_what_a_heuristic_found(self):
         risk, X, truth = self.risk(Clustering(oracle="rounded"))
         solution = CuttingPlane(Stopping(tol=1e-3)).solve(risk)
         bound = solution.certified_upper
@@ -95,7 +95,7 @@ class TestCertificates:
 
 class TestPredicting:
     @pytest.mark.parametrize("problem", [Clustering(), Clustering("unknown")])
-    def test_the_penalty_finds_the_number_of_clusters(self, problem):
+    def test_the_calibrated_penalty_finds_the_number_of_clusters(self, problem):
         learner = MetricLearner(problem).fit(*table())
         X, y = table(seed=1)
         labels = learner.predict(X)

@@ -47,7 +47,7 @@ def random_metric(rng, P=4):
 
 
 @cases
-def test_gradient_and_derivative(rng, kind, sparse, K):
+def test_gradient_and_derivative_of_the_cut_hinge_are_those_of_differences(rng, kind, sparse, K):
     hinge = random_hinge(rng, kind, sparse, K)
     B, D = random_metric(rng)
     _, point, V = value(hinge, B)
@@ -85,7 +85,7 @@ def test_tangents_bound_the_model_from_below(rng, kind, sparse, K):
 
 
 @pytest.mark.parametrize("kind", HINGES)
-def test_relaxation_is_above_every_partition(rng, kind):
+def test_the_relaxed_cut_bounds_every_partition(rng, kind):
     hinge = random_hinge(rng, kind, T=8)
     B, _ = random_metric(rng)
     relaxed, point, _ = value(hinge, B)
@@ -113,7 +113,7 @@ def test_relaxation_is_above_every_partition(rng, kind):
     assert relaxed >= 0
 
 
-def test_operators_agree_with_dense_ones(rng, monkeypatch):
+def test_sparse_operators_of_cuts_agree_with_dense_ones(rng, monkeypatch):
     hinge = random_hinge(rng, NormalizedHinge, T=90)
     point = hinge.at(0.3 * np.eye(4))
     values, V = point.operator.top(2)
@@ -157,7 +157,7 @@ def scatter(x, w, labels):
     return total
 
 
-def test_two_means_is_exact(rng):
+def test_exact_two_means_equals_enumeration(rng):
     for _ in range(50):
         n = rng.integers(2, 9)
         x = rng.integers(-3, 4, n) + 0.1 * rng.normal(size=n)
@@ -170,21 +170,21 @@ def test_two_means_is_exact(rng):
         assert scatter(x, w, two_means(x, w)) == pytest.approx(best, abs=1e-12)
 
 
-def test_two_means_leaves_no_side_empty():
+def test_exact_two_means_leaves_no_side_empty():
     for x in (np.zeros(5), np.array([1e300, 1e300]), np.array([0.0, 0, 0, 1e-300])):
         assert set(two_means(x, np.ones(x.size))) == {0, 1}
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("K", [2, 3, 4])
-def test_planted_clusters_are_found(rng, sparse, K):
+def test_cuts_find_planted_clusters(rng, sparse, K):
     graphs, labels = planted(rng, n=1, T=80, K=K, sparse=sparse)
     L = np.diag([0.7, 0.0, 0.0])
     found = cut(graphs[0], L, K)
     assert found == EquivalenceMatrix.from_labels(labels[0])
 
 
-def test_relaxation_solves_the_generalised_eigenproblem(rng):
+def test_the_relaxed_cut_solves_the_generalised_eigenproblem(rng):
     """``W y = w D y`` (Shi and Malik, 2000, eq. 6)."""
     graphs, _ = planted(rng, n=1, K=3)
     W = Similarity.of(graphs[0])(0.3 * np.eye(3))
@@ -196,7 +196,7 @@ def test_relaxation_solves_the_generalised_eigenproblem(rng):
     np.testing.assert_allclose(overlap, 1, atol=1e-8)
 
 
-def test_unknown_number_of_clusters(rng):
+def test_the_number_of_clusters_is_found_from_eigenvalues(rng):
     for K in (1, 2, 3):
         graphs, _ = planted(rng, n=1, T=60, K=K)
         embedding = Embedding.of(Similarity.of(graphs[0])(np.diag([0.7, 0, 0])), 10)
@@ -250,7 +250,9 @@ def dense(matrix):
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("chunk", [7, 2**18])
-def test_weights_gradient_and_derivative(rng, monkeypatch, sparse, chunk):
+def test_gradient_and_derivative_of_similarities_are_those_of_differences(
+    rng, monkeypatch, sparse, chunk
+):
     monkeypatch.setattr(module, "EDGES_AT_ONCE", chunk)
     graph = random_graph(rng, sparse=sparse)
     T, P = graph.X.shape
@@ -288,13 +290,13 @@ def test_the_mean_square_of_a_scale_is_that_over_all_edges(rng, sparse):
     assert Similarity.of(graph).mean_square(scale) == pytest.approx(expected)
 
 
-def test_an_offset_costs_no_accuracy(rng):
+def test_an_offset_of_features_costs_cuts_no_accuracy(rng):
     X = rng.normal(size=(20, 3))
     near, far = (Similarity.of(FeatureGraph(X + c))(np.eye(3)).matrix for c in (0.0, 1e6))
     np.testing.assert_allclose(near, far, atol=1e-8)
 
 
-def test_null_and_huge_metrics_are_finite(rng):
+def test_similarities_of_null_and_huge_metrics_are_finite(rng):
     similarity = Similarity.of(random_graph(rng))
     assert (similarity(np.zeros((4, 0))).matrix == 1).all()
     W = similarity(1e9 * np.eye(4))

@@ -135,7 +135,9 @@ def halves(rng: np.random.Generator, T: int) -> tuple[Region, ...]:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_answers_are_those_of_enumeration(rule: Callable[[Any, Any, int], Any]) -> None:
+def test_answers_of_a_segment_problem_are_those_of_enumeration(
+    rule: Callable[[Any, Any, int], Any],
+) -> None:
     rng = np.random.default_rng(0)
     oracle = AllowedSegmentsOracle(rule)
     refused = 0
@@ -175,22 +177,24 @@ def everything(starts: Any, end: Any, n_samples: int) -> Any:
     return np.ones(starts.shape, dtype=bool)
 
 
-def test_the_oracle_keeps_its_contract() -> None:
+def test_the_oracle_of_a_segment_problem_passes_its_checks() -> None:
     check_oracle(AllowedSegmentsOracle(everything), contiguous=True)
 
 
 @cases(MinDwell(2), MinDwell(8), ChangePoint("known", min_length=2, max_length=25), ids=repr)
-def test_one_method_makes_a_problem(problem: Any) -> None:
+def test_a_segment_problem_of_one_method_passes_its_checks(problem: Any) -> None:
     report = check_problem(problem, *recordings(2, (14, 10, 16)))
     assert min(report.given) > 5
 
 
-def test_a_rule_may_look_at_where_a_segment_begins() -> None:
+def test_rules_on_segments_may_depend_on_their_start() -> None:
     Xs, ys = recordings(2, (14, 10, 16))
     assert min(check_problem(Even(), Xs, ys).given) > 5
 
 
-def test_learning_saving_and_labels_in_part(tmp_path: Any, monkeypatch: Any) -> None:
+def test_a_segment_problem_is_learned_saved_and_takes_partial_labels(
+    tmp_path: Any, monkeypatch: Any
+) -> None:
     Xs, ys = recordings(4)
     learner = MetricLearner(MinDwell(6), metric="diagonal").fit(Xs, ys)
     for ends in learner.predict_breakpoints(Xs):

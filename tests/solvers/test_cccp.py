@@ -52,7 +52,7 @@ def quasi_newton(tol=1e-4, max_iter=200):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", ["normalized", "plain"])
 @pytest.mark.parametrize("metric", ["full", "diagonal"])
-def test_the_true_objective_never_rises(seed, kind, metric):
+def test_the_objective_of_a_descent_never_rises(seed, kind, metric):
     risk = random_risk(seed, kind, metric, K=2 + seed // 2)
     start = 4.0 * risk.space.identity()
     found = cccp(tol=1e-5).solve(replace(risk, start=start))
@@ -68,7 +68,7 @@ def test_the_true_objective_never_rises(seed, kind, metric):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["normalized", "plain"])
 @pytest.mark.parametrize("metric", ["full", "diagonal"])
-def test_both_solvers_reach_the_same_minimum(seed, kind, metric):
+def test_cccp_and_quasi_newton_reach_the_same_minimum(seed, kind, metric):
     risk = random_risk(seed, kind, metric)
     start = risk.space.identity()
     convex = cccp(tol=1e-7).solve(replace(risk, start=start))
@@ -80,7 +80,7 @@ def test_both_solvers_reach_the_same_minimum(seed, kind, metric):
         assert (np.diff(uppers(found)) <= 0).all()
 
 
-def test_any_cvxpy_solver_can_be_the_master():
+def test_any_cvxpy_solver_can_be_the_master_of_cccp():
     risk = random_risk(0, metric="diagonal")
     start = risk.space.identity()
     inner = CuttingPlane(Stopping(tol=1e-3, max_iter=60), master=CvxpyMaster("clarabel"))
@@ -101,7 +101,7 @@ def test_a_step_that_would_raise_the_objective_is_not_taken(kind):
 
 @pytest.mark.parametrize("solver", [cccp(max_iter=20), quasi_newton(max_iter=20)])
 @pytest.mark.parametrize("kind", ["normalized", "plain"])
-def test_rounded_cuts_descend_too(solver, kind):
+def test_a_descent_of_rounded_cuts_never_rises(solver, kind):
     risk = random_risk(2, kind, oracle="rounded")
     start = risk.space.identity()
     found = solver.solve(replace(risk, start=start))
@@ -111,7 +111,7 @@ def test_rounded_cuts_descend_too(solver, kind):
 
 
 @pytest.mark.parametrize("solver", [cccp(), quasi_newton()])
-def test_an_interrupted_run_returns_the_best_so_far(solver):
+def test_an_interrupted_descent_returns_the_best_weight_so_far(solver):
     risk = random_risk(0)
 
     def interrupt(entry):
@@ -225,7 +225,7 @@ def test_a_gradient_of_the_wrong_sign_ends_the_descent():
 
 
 @pytest.mark.parametrize("solver", [cccp(max_iter=1), quasi_newton(max_iter=1)])
-def test_too_few_steps_say_so(solver):
+def test_a_descent_that_stops_early_says_so(solver):
     found = solver.solve(random_risk(0))
     assert found.status is Status.MAX_ITER
     assert not found.status.converged
@@ -240,7 +240,7 @@ def test_regularizers_without_a_gradient_are_refused(solver):
         solver.solve(custom)
 
 
-def test_what_is_no_metric_is_refused():
+def test_descents_refuse_weights_that_are_no_metric():
     risk = random_risk(0)
     space = Product((PSD(3), Nonnegative(1)))
     both = replace(risk, space=space, regularizer=Separable((SquaredNorm(), SquaredNorm())))
@@ -261,13 +261,13 @@ def test_a_master_that_fails_in_a_later_round_loses_no_weight(caplog):
         caplog.clear()
 
 
-def test_a_master_that_fails_at_once_is_an_error():
+def test_a_master_of_cccp_that_fails_at_once_is_an_error():
     with pytest.raises(MasterError, match="no answer"):
         cccp(inner=CuttingPlane(master=FailsAfter())).solve(random_risk(1))
 
 
 @pytest.mark.parametrize("seed", [0, 2])
-def test_models_that_are_cut_short_say_nothing_of_a_minimum(seed):
+def test_a_model_that_is_cut_short_certifies_no_minimum(seed):
     """It was called stationary, to 1e-6, where the objective could fall by half a percent."""
     found = cccp(inner=CuttingPlane(Stopping(tol=1e-3, max_iter=1))).solve(random_risk(seed))
     assert found.status is Status.STALLED
@@ -275,7 +275,7 @@ def test_models_that_are_cut_short_say_nothing_of_a_minimum(seed):
 
 
 @pytest.mark.parametrize("solver", [CCCP, QuasiNewton])
-def test_a_descent_makes_no_more_oracle_calls_than_it_may(solver):
+def test_a_descent_keeps_its_limit_of_oracle_calls(solver):
     for most in (20, 57):
         found = solver(Stopping(tol=1e-6, max_calls=most)).solve(random_risk(0))
         assert found.status is Status.MAX_CALLS

@@ -51,7 +51,7 @@ class PowerCut(BaseException):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_run_goes_on_from_every_iteration(name, tmp_path, monkeypatch):
+def test_a_run_resumes_from_every_iteration(name, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
     method = solver_from(name, Stopping(1e-4, 14))
     file = tmp_path / "run.npz"
@@ -124,7 +124,7 @@ KILLS = [("call", 7, 0.0), ("write", 2, 0.0), ("write", 1, 0.002), ("call", 15, 
 
 
 @pytest.mark.parametrize("name", ["cutting-plane", "frank-wolfe"])
-def test_kill_9_at_any_moment_changes_nothing(name, tmp_path):
+def test_a_run_killed_at_any_moment_resumes_to_the_same_answer(name, tmp_path):
     """In an oracle, in the writing, a moment after; a machine's speed changes which exactly."""
     code = textwrap.dedent(KILLED).format(
         tests=str(Path(__file__).parents[1]),
@@ -159,22 +159,22 @@ class TestRefusals:
         ({"xs": risk_of(seed=7).xs}, "recordings"),
         ({"constraints": lambda B: [B >= 0]}, "constraints"),
     )
-    def test_other_data_or_settings(self, file, changes, what):
+    def test_a_checkpoint_of_other_data_or_settings_is_refused(self, file, changes, what):
         with pytest.raises(CheckpointError, match=f"a checkpoint with other {what}: give the same"):
             CuttingPlane().solve(replace(risk_of(), **changes), resume=file)
 
-    def test_another_stopping_rule_is_what_going_on_is_for(self, file):
+    def test_a_run_resumes_with_another_stopping_rule(self, file):
         solution = CuttingPlane(Stopping(1e-4, 100)).solve(risk_of(), resume=file)
         assert_same(CuttingPlane(Stopping(1e-4, 100)).solve(risk_of()), solution)
 
     @pytest.mark.parametrize("keep", [0, 100, -1])
-    def test_half_a_file(self, keep, file):
+    def test_a_truncated_checkpoint_is_refused(self, keep, file):
         file.write_bytes(file.read_bytes()[:keep])
         what = "damaged, or not a structsvm checkpoint; give another file to start again"
         with pytest.raises(CheckpointError, match=what):
             CuttingPlane().solve(risk_of(), resume=file)
 
-    def test_another_kind_of_file_is_not_to_be_overwritten(self, tmp_path):
+    def test_a_file_that_is_no_checkpoint_is_not_overwritten(self, tmp_path):
         file = tmp_path / "data.npz"
         np.savez(file, X=np.eye(3))
         content = file.read_bytes()
@@ -184,7 +184,7 @@ class TestRefusals:
         assert file.read_bytes() == content
 
 
-def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
+def test_a_failing_oracle_leaves_earlier_work_in_the_checkpoint(tmp_path):
     file = tmp_path / "run.npz"
     calls = []
     whole = CuttingPlane(Stopping(1e-4, 40)).solve(risk_of())
@@ -208,7 +208,7 @@ def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.OracleWarning")
 @pytest.mark.parametrize("name", METHODS)
-def test_what_an_oracle_found_first_is_known_after_an_interruption(name, tmp_path, monkeypatch):
+def test_labellings_of_the_first_round_are_kept_after_an_interruption(name, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
     method = solver_from(name, Stopping(1e-4, 14))
     file = tmp_path / "run.npz"
@@ -226,7 +226,7 @@ def test_what_an_oracle_found_first_is_known_after_an_interruption(name, tmp_pat
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.OracleWarning")
 @pytest.mark.parametrize("name", METHODS)
-def test_what_an_oracle_found_first_is_known_to_a_run_with_its_memory(name):
+def test_labellings_of_the_first_round_are_kept_in_a_memory(name):
     calls = []
 
     class Tired(Listed):
@@ -246,7 +246,7 @@ def test_what_an_oracle_found_first_is_known_to_a_run_with_its_memory(name):
 
 
 class TestFingerprint:
-    def test_equal_things_have_one(self):
+    def test_equal_values_have_equal_fingerprints(self):
         for make in (
             lambda: [np.arange(3.0), {"a": (1, None)}, OMEGA, {2, 1}],
             lambda: EquivalenceMatrix.from_breakpoints([2, 5]),
@@ -255,13 +255,13 @@ class TestFingerprint:
         ):
             assert fingerprint(make()) == fingerprint(make())
 
-    def test_what_is_remembered_to_save_time_does_not_count(self):
+    def test_cached_properties_do_not_change_a_fingerprint(self):
         M = EquivalenceMatrix.from_breakpoints([2, 5])
         before = fingerprint([M])
         assert M.breakpoints == [2, 5]
         assert fingerprint([M]) == before
 
-    def test_different_things_have_different_ones(self):
+    def test_different_values_have_different_fingerprints(self):
         def bounded(limit):
             return lambda B: [B <= limit]
 
@@ -312,7 +312,7 @@ class Fewer(Listed):
 
 @pytest.mark.parametrize("problem", [Rated, Fewer])
 @pytest.mark.parametrize("name", METHODS)
-def test_a_problem_that_was_edited_is_found_out_by_asking_it(name, problem, tmp_path, monkeypatch):
+def test_an_edited_problem_is_recognised_by_its_answers(name, problem, tmp_path, monkeypatch):
     risk = risk_of(problem=problem(SPACE))
     file = tmp_path / "run.npz"
     solver_from(name, Stopping(1e-4, 3)).solve(risk, resume=file)
@@ -351,7 +351,7 @@ def marks(constraints=None, regularizer=None, order=3):
     return identity(changed, CuttingPlane())
 
 
-def test_a_constraint_that_reads_a_changed_global_is_another(tmp_path, monkeypatch):
+def test_a_constraint_with_a_changed_global_is_recognised(tmp_path, monkeypatch):
     Xs, ys = recordings()
     learner = MetricLearner(constraints=at_most)
     free = learner.fit(Xs, ys, resume=tmp_path / "run").solution_
@@ -362,7 +362,7 @@ def test_a_constraint_that_reads_a_changed_global_is_another(tmp_path, monkeypat
         learner.fit(Xs, ys, resume=tmp_path / "run")
 
 
-def test_a_regularizer_that_reads_a_changed_global_is_another(monkeypatch):
+def test_a_regularizer_with_a_changed_global_is_recognised(monkeypatch):
     before = marks(regularizer=Custom(scaled_norm))
     assert marks(regularizer=Custom(scaled_norm)) == before
     for name, value in (("STRENGTH", 2.0), ("SHIFT", 0.25)):
@@ -374,7 +374,7 @@ def test_a_regularizer_that_reads_a_changed_global_is_another(monkeypatch):
     assert doubled["regularizer"] != before["regularizer"]
 
 
-def test_other_code_that_says_the_same_is_the_same():
+def test_constraints_with_equal_programs_resume_a_checkpoint():
     def first(B):
         return [cp.trace(B) <= 2.0, B[0, 0] >= 0.25]
 
@@ -389,7 +389,7 @@ def test_other_code_that_says_the_same_is_the_same():
     assert marks(lambda B: []) != marks(first)
 
 
-def test_what_is_not_convex_is_refused_before_any_work(tmp_path):
+def test_a_checkpoint_of_a_nonconvex_program_is_refused_before_any_work(tmp_path):
     Xs, ys = recordings()
     with pytest.raises(SettingsError, match="a constraint is not convex"):
         MetricLearner(constraints=lambda B: [cp.trace(B) ** 2 >= 1]).fit(
@@ -397,7 +397,7 @@ def test_what_is_not_convex_is_refused_before_any_work(tmp_path):
         )
 
 
-def test_a_run_goes_on_with_a_custom_regularizer(tmp_path):
+def test_a_run_with_a_custom_regularizer_resumes(tmp_path):
     risk = listed_risk(PSD(3), Custom(scaled_norm))
     whole = CuttingPlane(Stopping(1e-6)).solve(risk)
     CuttingPlane(Stopping(1e-6, max_iter=2)).solve(risk, resume=tmp_path / "run")

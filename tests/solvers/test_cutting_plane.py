@@ -61,7 +61,7 @@ class TestSloppyMasters:
     @pytest.mark.parametrize("noise", [0.0, 0.02, 0.3])
     @pytest.mark.parametrize("slack", ["n", "one"])
     @pytest.mark.parametrize("case", CASES)
-    def test_bounds_hold_and_improve(self, case, slack, noise):
+    def test_bounds_hold_and_improve_with_sloppy_masters(self, case, slack, noise):
         """SCS at 1e-1 and noise on weight and multipliers: lower <= optimum <= upper."""
         risk = listed_risk(*CASES[case], seed=5)
         solver = CuttingPlane(Stopping(1e-3, 8), slack, Noisy(noise))
@@ -111,7 +111,7 @@ class TestSloppyMasters:
         assert "master failed: " in labels
         assert "clarabel" in labels
 
-    def test_a_weight_that_breaks_the_constraints_is_no_answer(self):
+    def test_a_masters_weight_outside_the_constraints_is_rejected(self):
         """A master blind to them gives cuts and lower bounds, and no upper bound."""
 
         class Blind(Master):
@@ -152,12 +152,12 @@ def raising(error):
 
 class TestOracles:
     @pytest.mark.parametrize(("solver", "after"), [(CuttingPlane(), 6), (BlockFrankWolfe(), 2)])
-    def test_one_that_raises_names_the_sample(self, solver, after):
+    def test_an_oracle_that_raises_is_named_with_its_instance(self, solver, after):
         with pytest.raises(PluginError, match=r"instance 2: .* ZeroDivisionError: oh") as caught:
             solver.solve(scripted(raising(ZeroDivisionError("oh")), after=after))
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
-    def test_a_value_that_is_not_finite_names_the_sample(self):
+    def test_an_oracle_with_an_infinite_value_is_named_with_its_instance(self):
         risk = listed_risk(*FULL)
         risk.xs[1].features[3:] = np.nan
         with pytest.raises(OracleError, match=r"instance 1: .* value nan"):
@@ -167,7 +167,7 @@ class TestOracles:
         (Quality.HEURISTIC, Status.HEURISTIC, "heuristic oracle"),
         (Quality.RELAXATION, Status.RELAXED, "certified, for the relaxation"),
     )
-    def test_what_is_not_exact_is_reported_so(self, quality, status, basis):
+    def test_inexact_oracles_are_reported_in_the_status(self, quality, status, basis):
         def inexact(w, x, y, answer):
             return Separation(answer.y, 0.0, quality)
 
@@ -176,7 +176,7 @@ class TestOracles:
         assert basis in solution.bound
 
     @pytest.mark.parametrize("case", ["full", "full-trace"])
-    def test_the_lower_bound_of_a_heuristic_is_one(self, case):
+    def test_the_lower_bound_of_a_heuristic_oracle_holds(self, case):
         """It may stop early and underestimate its own objective, but not overestimate the best."""
 
         def poor(w, x, y, answer):
@@ -188,7 +188,7 @@ class TestOracles:
         assert solution.lower <= optimum(listed_risk(space, omega, seed=1)) * (1 + 1e-9)
 
     @pytest.mark.parametrize("slack", ["n", "one"])
-    def test_a_heuristic_cannot_say_that_there_is_nothing_to_learn(self, slack):
+    def test_a_heuristic_oracle_cannot_certify_that_nothing_is_to_learn(self, slack):
         """It finds one labelling only, which looks like the truth; there is much to learn."""
 
         def blind(w, x, y, answer):
@@ -222,7 +222,7 @@ class TestOracles:
         ProjectedSubgradient(),
         ids=["n slacks", "one slack", "frank-wolfe", "frank-wolfe without a cache", "subgradient"],
     )
-    def test_one_that_forgets_after_the_first_round_is_believed_by_no_solver(self, solver):
+    def test_an_oracle_that_forgets_its_first_answers_is_not_believed(self, solver):
         """It says that it is exact, and returns the truth from the second round on."""
 
         def forgetful(w, x, y, answer):
@@ -264,7 +264,7 @@ class TestTimeBudget:
     """An oracle that never returns is not ended; one that is slow is not called again."""
 
     @pytest.mark.parametrize("slack", ["n", "one"])
-    def test_it_stops_between_two_calls_of_a_round(self, slack):
+    def test_the_time_budget_stops_between_two_oracle_calls(self, slack):
         def slow(w, x, y, answer):
             time.sleep(0.2)
             return answer
@@ -277,7 +277,7 @@ class TestTimeBudget:
 
 
 class TestInterruptions:
-    def test_in_the_oracle(self):
+    def test_an_interruption_in_the_oracle_returns_the_best_weight(self):
         risk = scripted(raising(KeyboardInterrupt()), after=18, seed=1)
         solution = CuttingPlane(Stopping(1e-9)).solve(risk)
         assert solution.status is Status.INTERRUPTED
@@ -285,7 +285,7 @@ class TestInterruptions:
         best = optimum(listed_risk(*FULL, seed=1))
         assert_around(solution, best)
 
-    def test_before_anything_is_known(self):
+    def test_an_interruption_before_the_first_round_is_raised(self):
         with pytest.raises(KeyboardInterrupt):
             CuttingPlane().solve(scripted(raising(KeyboardInterrupt())))
 
@@ -295,7 +295,7 @@ class TestWorkingSet:
         rng = np.random.default_rng(seed)
         return [Cut(c % n_groups, float(rng.uniform()), rng.standard_normal(dim)) for c in range(n)]
 
-    def test_retires_what_stays_idle(self):
+    def test_the_working_set_retires_idle_cuts(self):
         held = WorkingSet(3, 4)
         held.add(self.cuts(6))
         alpha = np.array([0.5, 0, 0.2, 0, 0.1, 0])
@@ -304,7 +304,7 @@ class TestWorkingSet:
         assert held.add(self.cuts(6)) == 3  # what was dropped may come back
 
     @pytest.mark.parametrize("slack", ["n", "one"])
-    def test_what_stays_idle_in_a_run_is_dropped(self, slack):
+    def test_a_run_drops_idle_cuts(self, slack):
         risk = listed_risk(PSD(3), SquaredNorm(0.02), n_labels=80, seed=9)
         sizes = {}
         for max_idle in (1, 10**6):
@@ -314,7 +314,7 @@ class TestWorkingSet:
         assert np.diff(sizes[10**6]).min() >= 0 > np.diff(sizes[1]).min()
         assert max(sizes[1]) < max(sizes[10**6])
 
-    def test_a_cap_merges_what_is_active(self):
+    def test_a_cap_on_the_working_set_merges_active_cuts(self):
         """The merged cut has the sum of the multipliers to give, and the same aggregate."""
         held = WorkingSet(3, 4)
         cuts = self.cuts(30)
@@ -333,7 +333,7 @@ class TestWorkingSet:
             assert np.isclose(held.slopes[held.groups == g], mean).all(axis=1).any()
 
     @pytest.mark.parametrize("slack", ["n", "one"])
-    def test_few_cuts_slow_the_run_and_keep_the_certificate(self, slack):
+    def test_a_small_working_set_keeps_the_certificate(self, slack):
         risk = listed_risk(PSD(3), SquaredNorm(0.02), n_labels=80, seed=9)
         sizes = []
         solver = CuttingPlane(Stopping(1e-3, 400), slack, max_cuts=8)
@@ -373,7 +373,7 @@ class TestProximal:
 
     @pytest.mark.parametrize("case", FLATTER)
     @pytest.mark.parametrize("slack", ["n", "one"])
-    def test_the_term_fades_and_leaves_the_optimum_where_it_is(self, case, slack):
+    def test_the_proximal_term_fades_and_keeps_the_optimum(self, case, slack):
         asked, _ = self.requests(case=case, slack=slack, proximal=0.1)
         terms = [request.proximal for request in asked if request.proximal is not None]
         pairs = [p for p in pairwise(terms) if np.array_equal(p[0].center, p[1].center)]
@@ -382,13 +382,13 @@ class TestProximal:
         assert asked[0].proximal is None  # nothing is known to stay near to
 
     @pytest.mark.parametrize("case", FLATTER)
-    def test_by_default_it_is_for_regularizers_without_curvature(self, case):
+    def test_the_proximal_term_is_used_for_regularizers_without_curvature(self, case):
         asked, _ = self.requests(case=case)
         near = [request for request in asked if request.proximal is not None]
         assert bool(near) == ("trace" in case)
 
     @pytest.mark.parametrize("name", ["clarabel", "highs"])
-    def test_a_conic_solver_gets_the_problem_as_it_is(self, name):
+    def test_conic_solvers_get_no_proximal_term(self, name):
         """A linear program stays one, or HiGHS could not solve it."""
         risk = listed_risk(*CASES["diagonal-trace"], n_samples=6, n_labels=60, seed=10)
         solution = CuttingPlane(Stopping(1e-4, 400), master=CvxpyMaster(name), proximal=0.1).solve(
@@ -400,7 +400,7 @@ class TestProximal:
 
 class TestCache:
     @pytest.mark.parametrize("case", CASES)
-    def test_known_labellings_change_the_way_and_not_the_answer(self, case):
+    def test_cached_planes_do_not_change_the_optimum(self, case):
         """With one slack: with one for each sample they are cuts, and none are kept."""
         risk = listed_risk(*CASES[case], n_samples=6, n_labels=60, seed=10)
         stopping = Stopping(1e-4, 400)
@@ -413,7 +413,7 @@ class TestCache:
         assert with_cache.oracle_calls < without.oracle_calls
         assert "recalls" in " ".join(column(with_cache, "master"))
 
-    def test_it_keeps_the_latest_planes_of_each_sample(self):
+    def test_the_cache_keeps_the_latest_planes_of_each_instance(self):
         cache = PlaneCache(2, 3, 1)
         none = np.zeros((2, 1))
         for height in (9.0, 8.0, 7.0, 7.0, 6.0):  # of which one is known already
@@ -421,7 +421,7 @@ class TestCache:
         assert len(cache) == 2 * 3
         assert cache.values(np.zeros(1)).tolist() == [8.0, 80.0]
 
-    def test_it_takes_no_more_memory_than_it_may(self, monkeypatch):
+    def test_the_cache_keeps_its_memory_limit(self, monkeypatch):
         risk = listed_risk(*FULL, n_samples=6, n_labels=60, seed=10)
         monkeypatch.setattr(cutting_plane, "CACHE_BYTES", 8 * risk.n_instances * risk.space.dim - 1)
         found, without = (
@@ -430,7 +430,7 @@ class TestCache:
         )
         assert found.oracle_calls == without.oracle_calls
 
-    def test_a_recalled_plane_gives_no_upper_bound(self):
+    def test_a_cached_plane_gives_no_upper_bound(self):
         """Every value of the upper bound is that of a weight at which all oracles were called."""
         risk = scripted(lambda w, x, y, answer: answer, seed=11, n_labels=60)
         solution = CuttingPlane(Stopping(1e-4, 400), "one").solve(risk)

@@ -38,7 +38,7 @@ def data():
 
 class TestOffsets:
     @pytest.mark.parametrize("offset", [1e4, 1e6, 1e7, 1e9])
-    def test_an_offset_leaves_the_optimum_where_it_is(self, data, offset):
+    def test_an_offset_of_recordings_keeps_the_optimum(self, data, offset):
         Xs, ys = data
         right = EXACT.fit(Xs, ys).solution_
         found = clone(EXACT).fit([X + offset for X in Xs], ys)
@@ -49,7 +49,7 @@ class TestOffsets:
         agreed = zip(found.predict([X + offset for X in Xs]), EXACT.predict(Xs), strict=True)
         assert all(np.array_equal(a, b) for a, b in agreed)
 
-    def test_the_conic_path_sees_the_same_problem(self, data):
+    def test_conic_masters_solve_the_same_problem_with_an_offset(self, data):
         Xs, ys = data
         learner = MetricLearner(
             metric="diagonal",

@@ -139,7 +139,7 @@ def test_neither_the_order_of_recordings_nor_that_of_features_matters(data, draw
     st.sampled_from([0.0, 5.0, -1e4]),
     st.sampled_from([None, "recording", "training"]),
 )
-def test_neither_unit_nor_level_matters(data, unit, level, standardize):
+def test_unit_and_level_of_features_do_not_matter(data, unit, level, standardize):
     """One unit for all features without scaling, as the untrained metric has it."""
     Xs, ys = data
     settings = {"metric": "diagonal", "standardize": standardize}

@@ -105,7 +105,7 @@ def assert_certified(solution, best, tol):
 
 
 @pytest.mark.parametrize(("name", "case"), LEGAL)
-def test_every_solver_attains_the_optimum(name, case):
+def test_every_solver_attains_the_enumerated_optimum(name, case):
     space, omega = {**SMOOTH, **FLAT}[case]
     risk = listed_risk(space, omega, seed=1)
     solver = SOLVERS[name]
@@ -117,7 +117,7 @@ def test_every_solver_attains_the_optimum(name, case):
 
 @pytest.mark.parametrize("case", CONSTRAINED)
 @pytest.mark.parametrize("name", ["n-slack", "1-slack"])
-def test_constraints_and_custom_regularizers(name, case):
+def test_solvers_attain_the_optimum_with_constraints_and_custom_regularizers(name, case):
     space, omega, constraints = CONSTRAINED[case]
     risk = listed_risk(space, omega, seed=2, constraints=constraints)
     solution = CuttingPlane(Stopping(1e-4, 200), slack=SOLVERS[name].slack).solve(risk)
@@ -164,7 +164,7 @@ def test_an_illegal_pair_is_refused_before_work_starts(name, case):
     assert not calls
 
 
-def test_a_solver_by_name():
+def test_solvers_are_made_by_name():
     stopping = Stopping(0.5)
     made = [solver_from(name, stopping, "clarabel") for name in list(CONVEX)[:3]]
     plain = CuttingPlane(stopping, "n", CvxpyMaster("clarabel"))
@@ -195,14 +195,14 @@ class TestStart:
         kind = {k: v for k, v in vars(solver).items() if k != "stopping"}
         return risk, type(solver)(Stopping(1e-12, max_iter=1), **kind).solve(risk)
 
-    def test_nothing_worse_is_returned(self, name):
+    def test_a_solver_returns_nothing_worse_than_its_start(self, name):
         risk = listed_risk(*SMOOTH["full"], seed=1)
         good = CuttingPlane(FINE).solve(risk).w
         risk, solution = self.first(name, good)
         assert solution.upper <= objective(risk, good) + 1e-12
         assert solution.lower <= optimum(risk) + 1e-8
 
-    def test_a_start_that_is_too_large_is_shortened(self, name):
+    def test_a_start_that_is_too_long_is_shortened(self, name):
         risk = listed_risk(*SMOOTH["full"], seed=1)
         good = CuttingPlane(FINE).solve(risk).w
         assert objective(risk, 4 * good) > objective(risk, 0 * good)
@@ -253,7 +253,7 @@ class TestBudgets:
     {"regularizer": SquaredNorm(10.0), "constraints": lambda b: [cp.sum(b) == 3.0]},
     ids=["centred", "constrained"],
 )
-def test_what_the_null_weight_is_not_is_never_said_of_it(tmp_path, changed):
+def test_the_null_weight_is_no_candidate_if_it_is_penalised_or_forbidden(tmp_path, changed):
     """Its losses alone are below the optimum, but it is far from the center, or not allowed."""
     risk = listed_risk(Nonnegative(3), **changed, seed=2)
     for _ in range(2):
@@ -340,7 +340,7 @@ def test_a_solver_whose_steps_end_has_stalled(risk, tmp_path, n, status):
     (lambda run: iter([]), "gave None"),
     (lambda run: [Step("one")], "gave a list"),
 )
-def test_what_is_no_generator_of_steps_is_named(risk, steps, complaint):
+def test_a_solver_whose_steps_are_no_generator_is_named(risk, steps, complaint):
     solver = type("Silent", (Own,), {"steps": staticmethod(steps)})()
     message = f"Silent: steps\\(run\\) {complaint}.*: yield Step\\(label\\) after every iteration"
     with pytest.raises(PluginError, match=message):
@@ -423,7 +423,7 @@ class Mistaken(Listed):
 
 
 @pytest.mark.parametrize("seed", [17, 21])
-def test_what_is_found_later_is_compared_with_the_best_weight(seed):
+def test_later_labellings_raise_the_upper_bound_of_the_best_weight(seed):
     """The upper bound was below the objective, and both bounds close: certified as optimal."""
     lam = 10.0 ** np.random.default_rng(seed).uniform(-2, 0)
     problem = Mistaken(Free(3))

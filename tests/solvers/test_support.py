@@ -60,7 +60,7 @@ def test_the_program_of_the_support_has_the_certified_value_with_any_solver(case
 
 @pytest.mark.parametrize("metric", ["diagonal", "full"])
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_knows_its_support(method, metric):
+def test_every_method_with_multipliers_has_its_support(method, metric):
     learner = learned(METHODS[method], metric=metric)
     solution = learner.solution_
     risk = risk_of(learner, Xs, YS)
@@ -114,7 +114,7 @@ def test_the_support_alone_has_the_optimum_over_all_labellings(slack, space, ome
     assert value == pytest.approx(optimum(risk), rel=1e-5)
 
 
-def test_duals_are_what_the_objective_falls_by():
+def test_duals_of_the_support_are_derivatives_of_the_objective():
     """The derivative of the optimum with respect to a right side, by central differences."""
 
     def solution(bound):
@@ -164,7 +164,7 @@ def vars_of(found):
     return found.instance, found.multiplier, found.labelling, found.truth, found.loss
 
 
-def test_a_run_that_went_on_keeps_the_planes_of_what_it_has_forgotten(tmp_path):
+def test_a_resumed_run_keeps_planes_without_labellings_in_its_support(tmp_path):
     risk = risk_of(MetricLearner(metric="diagonal"), Xs, YS)
     for slack in ("n", "one"):
         path = tmp_path / slack
@@ -176,7 +176,7 @@ def test_a_run_that_went_on_keeps_the_planes_of_what_it_has_forgotten(tmp_path):
         assert ended.support is None
 
 
-def test_runs_that_share_a_memory_know_each_others_labellings():
+def test_runs_that_share_a_memory_share_labellings_of_the_support():
     risk = risk_of(MetricLearner(metric="diagonal"), Xs, YS)
     memory = Memory()
     for lam in (1.0, 0.1):
@@ -185,7 +185,7 @@ def test_runs_that_share_a_memory_know_each_others_labellings():
         assert all(found.plane is None for found in solution.support)
 
 
-def test_clusters_are_kept_by_row():
+def test_support_labellings_of_tables_are_clusters_of_rows():
     rng = np.random.default_rng(0)
     y = np.arange(30) % 3
     table = np.column_stack([y + 0.3 * rng.normal(size=30), rng.normal(size=30)])
@@ -199,7 +199,7 @@ def test_clusters_are_kept_by_row():
 
 
 @cases([0, 0, 1, 2], [0, 1, 0, 1], [3], [0] * 400 + [1], list(range(300)))
-def test_a_partition_travels_whole_and_small(labels):
+def test_a_pickled_partition_is_whole_and_small(labels):
     M = EquivalenceMatrix.from_labels(labels)
     assert {M: 1}[pickle.loads(pickle.dumps(M))] == 1
     assert M.n_bytes <= 2 * len(labels) + 2

@@ -46,14 +46,14 @@ def output(folder, what, **environment):
     return done
 
 
-def test_a_full_disk(tmp_path):
+def test_compiled_functions_run_on_a_full_disk(tmp_path):
     done = output(tmp_path, "full disk", NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     assert done.stdout == "3 3.0\n"
     assert "File too large" in done.stderr
     assert not [path for path in tmp_path.rglob("*.nb?") if path.stat().st_size]
 
 
-def test_no_folder_that_can_be_written_to(tmp_path):
+def test_compiled_functions_run_without_a_writable_folder(tmp_path):
     """As of a package that may only be read, whose user has no home."""
     for name in ("__pycache__", "home"):
         (tmp_path / name).write_text("a file is no folder")
@@ -62,7 +62,7 @@ def test_no_folder_that_can_be_written_to(tmp_path):
     assert done.stdout == "3 3.0\n"
 
 
-def test_that_it_compiles_is_told_once(tmp_path, monkeypatch, capsys):
+def test_the_first_compilation_is_logged_once(tmp_path, monkeypatch, capsys):
     """By commands, as what runs for seconds; what is on disk already is read, and not told."""
     from structsvm.cli.app import _messages
     from structsvm.cli.terminal import Terminal

@@ -53,7 +53,7 @@ def for_ever():
 
 
 class TestCompiledCalls:
-    def test_a_signal_waits_for_the_end_of_the_call(self):
+    def test_a_signal_waits_for_the_end_of_a_compiled_call(self):
         seen = []
         with pytest.raises(KeyboardInterrupt):
             work(interrupt, lambda: seen.append("went on"))
@@ -61,7 +61,7 @@ class TestCompiledCalls:
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert len(work(lambda: None)) == 1
 
-    def test_the_handler_comes_back_after_an_error(self, handler):
+    def test_the_signal_handler_is_restored_after_an_error(self, handler):
         def fail():
             raise ValueError("its own")
 
@@ -69,7 +69,7 @@ class TestCompiledCalls:
             work(interrupt, fail)
         assert handler == [signal.SIGINT]
 
-    def test_other_threads_are_left_alone(self):
+    def test_compiled_calls_in_other_threads_leave_the_signal_handler(self):
         seen = []
         thread = threading.Thread(target=lambda: seen.extend(work(lambda: None)))
         thread.start()
@@ -78,7 +78,7 @@ class TestCompiledCalls:
 
 
 class TestBlocks:
-    def test_a_part_that_is_released_is_interrupted(self):
+    def test_a_released_part_of_a_block_is_interrupted(self):
         with Interrupts() as interrupts:
             with pytest.raises(KeyboardInterrupt), interrupts.released():
                 interrupt()
@@ -86,14 +86,14 @@ class TestBlocks:
             assert interrupts.taken()
             assert not interrupts.taken()
 
-    def test_a_signal_that_waits_interrupts_the_next_part_that_is_released(self):
+    def test_a_waiting_signal_interrupts_the_next_released_part(self):
         with Interrupts() as interrupts:
             interrupt()
             with pytest.raises(KeyboardInterrupt), interrupts.released():
                 raise AssertionError
             assert not interrupts.taken()
 
-    def test_what_a_library_makes_of_an_interruption_is_one_again(self):
+    def test_an_error_that_a_library_makes_of_an_interruption_is_an_interruption_again(self):
         def wrap():
             try:
                 interrupt()
@@ -107,12 +107,12 @@ class TestBlocks:
 class TestAlarm:
     """What ends work that tells nothing: here loops that have no other end."""
 
-    def test_it_interrupts_what_does_not_end(self):
+    def test_an_alarm_interrupts_endless_work(self):
         with pytest.raises(KeyboardInterrupt), Alarm(0.0):
             for_ever()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    def test_it_rings_again_where_it_was_not_answered(self):
+    def test_an_unanswered_alarm_rings_again(self):
         def stubborn():
             with suppress(KeyboardInterrupt):
                 for_ever()
@@ -148,7 +148,7 @@ class TestAlarm:
         assert [one.exc_type for one in told] == [ValueError]
         assert sys.unraisablehook == told.append
 
-    def test_what_must_end_in_order_ends(self):
+    def test_an_alarm_waits_for_blocks_that_must_end_in_order(self):
         ended = []
 
         def in_order():
@@ -162,7 +162,7 @@ class TestAlarm:
         assert ended == [1]
 
     @pytest.mark.parametrize("n_alarms", [1, 2])
-    def test_it_is_silent_within_what_must_end_in_order(self, n_alarms):
+    def test_an_alarm_within_a_block_that_must_end_in_order_is_silent(self, n_alarms):
         with Interrupts() as held, ExitStack() as stack:
             alarms = [stack.enter_context(Alarm(0.0)) for _ in range(n_alarms)]
             while any(one._is_ours or not one.has_rung for one in alarms):
@@ -170,7 +170,7 @@ class TestAlarm:
             with pytest.raises(KeyboardInterrupt), held.released():
                 for_ever()
 
-    def test_a_block_that_ended_before_is_not_interrupted_after_it(self, handler):
+    def test_an_alarm_does_not_ring_after_its_block(self, handler):
         for _ in range(300):
             with suppress(KeyboardInterrupt), Alarm(0.0):
                 pass
@@ -181,7 +181,7 @@ class TestAlarm:
             interrupt()
         assert handler == [signal.SIGINT]
 
-    def test_it_is_silent_without_an_end_and_in_other_threads(self):
+    def test_an_alarm_is_silent_without_an_end_and_in_other_threads(self):
         with Alarm(math.inf):
             assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         seen = []
@@ -204,7 +204,9 @@ class TestPieces:
         (Constraint(regions=(Region(10, 30, 2),)), True),
         (Constraint(regions=(Region(10, 30, 2),), n_clusters=5), True),
     )
-    def test_the_answer_does_not_depend_on_them(self, monkeypatch, constraint, pruning):
+    def test_answers_do_not_depend_on_the_ranges_of_compiled_calls(
+        self, monkeypatch, constraint, pruning
+    ):
         rng = np.random.default_rng(0)
         Z = rng.normal(size=(150, 2)) + 3 * rng.normal(size=(5, 2))[np.arange(150) // 30]
         objective = TraceObjective(Z, shift=-2.0)
@@ -215,7 +217,7 @@ class TestPieces:
         assert cut.value == whole.value
 
 
-def test_an_oracle_raises_no_system_error():
+def test_an_interrupted_oracle_raises_no_system_error():
     """Before, the handler ran while numba unpickled the types of the arrays that it returns."""
     rng = np.random.default_rng(0)
     objective = TraceObjective(rng.normal(size=(30_000, 1)), shift=-10.0)
@@ -246,7 +248,7 @@ def small():
     return MetricLearnerCV(lams=(0.2,), candidates=("untrained", "rca", "diagonal"), random_state=0)
 
 
-def test_it_is_handed_over_before_anything_else_is_tuned(data, monkeypatch):
+def test_a_search_hands_its_choice_over_before_baselines_are_tuned(data, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -260,7 +262,7 @@ def test_it_is_handed_over_before_anything_else_is_tuned(data, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_a_metric_that_is_not_finished_ends_the_search(data, monkeypatch):
+def test_an_interruption_within_a_fold_ends_the_search(data, monkeypatch):
     kept = MetricLearner._keep
 
     def unfinished(self, data, learned):
@@ -347,7 +349,7 @@ def test_a_signal_at_any_moment_ends_a_command_in_order(folder, name):
             assert not out.exists() or len(list(out.iterdir())) == N
 
 
-def test_a_signal_while_a_command_loads_what_it_needs(folder):
+def test_a_signal_while_a_command_loads_libraries_ends_it_in_order(folder):
     done = python("-c", LOADING, *COMMANDS["fit"].format(out="never").split(), cwd=folder)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr.splitlines()[-1] == "interrupted", done.stderr

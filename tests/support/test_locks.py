@@ -41,7 +41,7 @@ def taken():
     return DataError("somebody else has it")
 
 
-def test_one_at_a_time(locks, tmp_path):
+def test_a_locked_file_is_refused_to_others(locks, tmp_path):
     path = tmp_path / "labels.csv"
     for _ in range(2):
         with locks.alone_on(path, taken()):
@@ -53,7 +53,7 @@ def test_one_at_a_time(locks, tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
-def test_it_is_free_after_an_error(locks, tmp_path):
+def test_a_lock_is_released_after_an_error(locks, tmp_path):
     with pytest.raises(ZeroDivisionError), locks.alone_on(tmp_path / "a", taken()):
         raise ZeroDivisionError
     with locks.alone_on(tmp_path / "a", taken()):

@@ -39,11 +39,11 @@ def of_two(X, t):
 
 @pytest.mark.parametrize("oracle", [highest, several, rough, in_a_ball])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_right_oracles_pass(oracle, scale):
+def test_right_oracles_pass_check_atom(oracle, scale):
     check_atom(oracle, (3,), scale=scale)
 
 
-def test_declarations_are_those_of_the_atom():
+def test_check_atom_takes_the_declarations_of_an_atom():
     check_atom(of_two, [(2, 2), ()], sign="nonneg")
     check_atom(lambda x: (x.ravel(), np.eye(4).reshape(4, 2, 2)), (2, 2), n_terms=4)
     check_atom(lambda x: (x.sum(), np.ones(3)), (3,), monotonicity="increasing")
@@ -102,6 +102,6 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("oracle", "words"), WRONG.values(), ids=WRONG)
-def test_wrong_oracles_are_named(oracle, words):
+def test_wrong_oracles_are_named_by_check_atom(oracle, words):
     with pytest.raises((PluginError, OracleError), match=f"check_atom: .*{words}"):
         check_atom(oracle, (3,))

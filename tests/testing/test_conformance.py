@@ -142,7 +142,7 @@ def test_a_wrong_oracle_is_named(oracle, complaint):
     caught(complaint, check_oracle, oracle, contiguous=True)
 
 
-def test_honest_oracles_pass():
+def test_honest_oracles_pass_their_checks():
     check_oracle(ExhaustiveOracle(contiguous=True), contiguous=True)
     check_oracle(SpectralOracle())
 
@@ -282,12 +282,12 @@ def test_a_family_with_a_scale_is_compared_on_the_samples_given():
 
 
 @cases((Clustering, r"give an instance .* such as Clustering\(\)"), ("a problem", "is no Problem"))
-def test_what_is_no_problem_is_named(wrong, complaint):
+def test_objects_that_are_no_problems_are_named_by_check_problem(wrong, complaint):
     caught(complaint, check_problem, wrong, *recordings(2))
 
 
 @pytest.mark.parametrize(("count", "oracle"), [("known", "rounded"), ("unknown", "relaxed")])
-def test_clustering_passes_the_kit(count, oracle):
+def test_clustering_passes_check_problem(count, oracle):
     check_problem(Clustering(count, oracle, n_init=3), *recordings(2, (6, 5, 5)))
 
 
@@ -352,7 +352,7 @@ def test_a_wrong_problem_that_is_not_convex_is_named(mutation):
 @cases(
     {}, {"cluster_count": "unknown"}, {"objective_kind": "plain"}, {"oracle": "rounded"}, ids=str
 )
-def test_normalized_cuts_pass(settings):
+def test_normalized_cuts_pass_check_problem(settings):
     assert str(check_problem(NormalizedCut(**settings), *graphs())) == "every check passed"
 
 
@@ -453,7 +453,7 @@ OF_CLASSES = {
 
 
 @pytest.mark.parametrize("mutation", OF_CLASSES)
-def test_a_wrong_problem_is_named(mutation):
+def test_a_wrong_problem_is_named_by_check_problem(mutation):
     rng = np.random.default_rng(0)
     (definitions, complaint) = OF_CLASSES[mutation]
     xs = [rng.standard_normal(2) for _ in range(3)]
@@ -617,10 +617,10 @@ def test_a_wrong_solver_is_named(alter, complaint):
     [CuttingPlane(), CuttingPlane(slack="one"), BlockFrankWolfe(), ProjectedSubgradient()],
     ids=["n", "one", "frank-wolfe", "subgradient"],
 )
-def test_honest_solvers_pass(solver):
+def test_honest_solvers_pass_check_solver(solver):
     check_solver(solver)
 
 
 @pytest.mark.parametrize("check", [check_regularizer, check_master, check_solver])
-def test_what_is_none_is_named(check):
+def test_objects_of_another_kind_are_named_by_the_checks(check):
     caught("is no (Regularizer|Master|Solver)", check, "one")

@@ -105,7 +105,7 @@ def test_a_broken_problem_is_named_before_the_first_round_ends(
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=["n", "one", "frank-wolfe"])
-def test_what_separate_knows_already_is_taken(solver: Any) -> None:
+def test_a_feature_returned_by_separate_is_not_computed_again(solver: Any) -> None:
     given, asked = (solver.solve(risk(broken)) for broken in ("same feature", ""))
     np.testing.assert_array_equal(given.w, asked.w)
     assert (given.lower, given.upper) == (asked.lower, asked.upper)
@@ -240,7 +240,7 @@ class CountingOracle(SequentialOracle):
         return SequentialOracle().maximize(objective, constraint)
 
 
-def test_what_an_oracle_writes_down_is_named() -> None:
+def test_an_oracle_that_keeps_state_is_named() -> None:
     changed = r"instance 0: CountingOracle\.asked was changed .* keep settings only"
     with pytest.raises(PluginError, match=changed):
         MetricLearner(mutant(Segments, decoder=lambda *_: CountingOracle())()).fit(*recordings())
@@ -313,7 +313,7 @@ RULES: dict[str, Callable[[Any, int], Any]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_it_is_named_by_fit(name):
+def test_a_broken_rule_of_segments_is_named_by_fit(name):
     with pytest.raises(PluginError, match=WRONG[name][1]):
         MetricLearner(Ruled(name)).fit(XS, YS)
 
@@ -472,7 +472,7 @@ def same(*_args, **_kwargs):
     (MetricObjective, "loss", "separate_each"),
     (MetricObjective, "joint_feature", "separate_each"),
 )
-def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
+def test_a_definition_that_would_not_be_called_is_refused(base, name, partner):
     ours = {name: same}
     said = f"Mine.{name} would not be called: .*Define {partner} as well"
     with pytest.raises(PluginError, match=said):
@@ -494,7 +494,7 @@ def test_a_hook_under_its_older_name_is_refused(base, name, now):
 
 
 @pytest.mark.parametrize("name", ["Sample", "LabelledSample", "SearchedSample"])
-def test_what_plugins_import_under_an_older_name_says_how_it_is_called(name):
+def test_older_names_for_plugins_warn_with_the_present_name(name):
     now = name.replace("Sample", "Instance")
     with pytest.warns(FutureWarning, match=f"structsvm.partitions.{name} is called {now} now"):
         assert getattr(partitions, name) is getattr(partitions, now)
@@ -506,7 +506,7 @@ def test_what_plugins_import_under_an_older_name_says_how_it_is_called(name):
     (SearchedInstance, "read"),
     (MetricObjective, "join"),
 )
-def test_what_is_no_hook_is_not_replaced(base, name):
+def test_a_definition_that_is_no_hook_cannot_be_replaced(base, name):
     with pytest.raises(PluginError, match=f"Mine.{name} would not always be called"):
         type(base)("Mine", (base,), {name: same})
 
