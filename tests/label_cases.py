@@ -1,4 +1,4 @@
-"""Label tables of recordings that are known, drawn in the forms in which tools write them."""
+"""Random label tables of known recordings, in the forms in which tools write them."""
 
 from dataclasses import dataclass
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Processes of their own, for what a test cannot do in the one that it runs in."""
+"""Separate processes for tests that cannot run in their own."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What workers are asked to do in tests; they load nothing for it that takes long."""
+"""Functions that workers run in tests; this module imports nothing slow."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The walls of the house: which part may import which, and who answers for itself."""
+"""Rules of the architecture: which package imports which, and which classes answer themselves."""
 
 import ast
 import inspect

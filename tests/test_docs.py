@@ -49,6 +49,25 @@ pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
 @pages
+def test_modules_of_tests_that_pages_name_exist(page: Path) -> None:
+    named = re.findall(r"`(?:tests/)?([\w/]*\btest_\w+\.py)`", read(page))
+    missing = [name for name in named if not [*(ROOT / "tests").glob(f"**/{name}")]]
+    assert not missing
+
+
+def test_the_list_of_slow_tests_names_existing_ones() -> None:
+    lines = read(ROOT / "tests" / "slow.txt").splitlines()
+    for line in (line for line in lines if not line.startswith("#")):
+        path, *names = line.split("::")
+        scope = ast.parse(read(ROOT / path)).body
+        for name in names:
+            kinds = (ast.ClassDef, ast.FunctionDef)
+            found = [node for node in scope if isinstance(node, kinds) and node.name == name]
+            assert found, line
+            scope = found[0].body
+
+
+@pages
 def test_python_blocks_of_pages_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

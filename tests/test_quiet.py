@@ -1,4 +1,4 @@
-"""What is told: warnings at the line of the user, or in no thread but others; progress."""
+"""Warnings name the user's line and are silenced only where intended; progress is reported."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Settings come back as they were, from files and as typed; arrays handed out stay as they are."""
+"""Settings survive files and typing; arrays given to plugins cannot be changed."""
 
 import json
 from dataclasses import dataclass, field

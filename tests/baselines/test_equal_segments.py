@@ -1,4 +1,4 @@
-"""Segments of equal length are the baseline that does not look: meaningless labels lose to it."""
+"""Blind baselines: equal segments, fixed times, and meaningless labels that must not pay."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Where clusters are known classes, a classifier of rows is what there is to beat."""
+"""Classifiers of the rows of tables as baselines."""
 
 import numpy as np
 import pytest

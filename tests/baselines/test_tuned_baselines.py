@@ -1,4 +1,4 @@
-"""The classifiers that a learner is compared with by itself: which apply, and where they appear."""
+"""Classifiers tuned as baselines of a learner: which apply, and where they appear."""
 
 from dataclasses import dataclass, replace
 from functools import partial

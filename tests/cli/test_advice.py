@@ -1,4 +1,4 @@
-"""What messages advise: options that the command has, and that help where they are followed."""
+"""Advice in messages: the options exist, and following it helps."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""Folders as strangers have them: clips by their label, tables of labels beside, windows, sound."""
+"""Folders as users have them: clips by their label, tables of labels beside, windows, sound."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A recording that is there twice is one, and a spread that is not seen is no certainty."""
+"""Copies of recordings count once, and equal differences are no certainty."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What comes back has the form of what was handed in, and names decide what belongs together."""
+"""Predictions have the container of the input, and names match recordings with labels."""
 
 import numpy as np
 import pandas as pd

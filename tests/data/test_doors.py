@@ -1,4 +1,4 @@
-"""What enters: missing labels, hidden values, containers that are no arrays, settings of no use."""
+"""Input that is refused or warned of: missing labels, masked values, odd containers, images."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What is checked of columns, order and labels is the same whatever holds the samples."""
+"""Checks of columns, order and labels are the same for every container."""
 
 import numpy as np
 import pandas as pd

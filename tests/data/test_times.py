@@ -1,4 +1,4 @@
-"""The time of samples is kept, in every picture, and samples stay the unit."""
+"""Times of samples are read, kept and drawn; answers stay in samples."""
 
 from contextlib import nullcontext
 

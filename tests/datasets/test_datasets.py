@@ -1,4 +1,4 @@
-"""Recordings that are made rather than measured, and digits."""
+"""Synthetic recordings, and recordings of digits."""
 
 from itertools import chain
 

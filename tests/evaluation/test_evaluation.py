@@ -1,4 +1,4 @@
-"""What learning was worth, in numbers and in words."""
+"""Evaluation on held-out instances: scores, tables and sentences."""
 
 import itertools
 import json

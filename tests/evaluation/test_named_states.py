@@ -1,4 +1,4 @@
-"""Names of states: what was found is named, and the names are compared with the labels."""
+"""Names of predicted states, and their comparison with the labels."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""One table is split by rows of known clusters, or by whole clusters, which is another question."""
+"""Splits of a table by rows of known clusters, and by whole clusters."""
 
 import json
 

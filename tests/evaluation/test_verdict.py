@@ -1,4 +1,4 @@
-"""What the figures say of learning, in a code, in words and in JSON."""
+"""Verdicts: the code that follows from the figures, sentences and JSON."""
 
 import json
 from dataclasses import replace

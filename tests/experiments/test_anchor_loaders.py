@@ -1,4 +1,4 @@
-"""Sets that others measure on: read from files of their form, written here."""
+"""Loaders of data sets that other methods are measured on, tried on files written here."""
 
 import hashlib
 import sys

@@ -1,4 +1,4 @@
-"""Experiments: the command that runs the paper's, shows that are made, rivals that are papers."""
+"""The paper's experiments: their command, the pages made from them, methods of other papers."""
 
 import sys
 from itertools import chain

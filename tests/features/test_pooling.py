@@ -1,4 +1,4 @@
-"""Classifiers count by what they say of samples that they have not seen."""
+"""Weights of pooled classifiers come from held-out probabilities."""
 
 import cvxpy as cp
 import numpy as np

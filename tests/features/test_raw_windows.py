@@ -1,4 +1,4 @@
-"""Raw signals in windows and back, and transformers of series with the interface of others."""
+"""Windows of raw signals and back, and wrapped transformers of other libraries."""
 
 import numpy as np
 import pandas as pd

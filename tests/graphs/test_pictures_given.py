@@ -1,4 +1,4 @@
-"""Images as people hold them, in Pillow or in files, and graphs whose nodes carry numbers."""
+"""Images given as Pillow objects or files, and graphs whose nodes have numbers."""
 
 import networkx as nx
 import numpy as np

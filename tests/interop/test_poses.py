@@ -1,4 +1,4 @@
-"""Poses become recordings that no move of the arena changes; behaviour goes back where it was."""
+"""Poses as recordings that do not depend on place and direction, and labels for other tools."""
 
 import json
 

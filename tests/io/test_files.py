@@ -1,4 +1,4 @@
-"""Recordings in files: what is read, and what a bad file is told."""
+"""Recordings in files: what is read, and which errors bad files give."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Nothing of a file of labels is lost without a word, and what nobody knows stays unknown."""
+"""Label files are read completely or with a warning, and unlabelled samples stay unknown."""
 
 import json
 from dataclasses import replace

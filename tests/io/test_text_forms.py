@@ -1,4 +1,4 @@
-"""Texts as loggers, old programs and typesetters write them: encodings, signs, headers, none."""
+"""Text tables in many forms: encodings, signs, headers or none."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pages of labels that are answered while a test runs, and what asks them without a browser."""
+"""Servers of label pages that run during a test, and requests to them without a browser."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""Metrics in closed form, kept and asked as learned ones."""
+"""Metrics in closed form are saved and used like learned ones."""
 
 import numpy as np
 import pytest

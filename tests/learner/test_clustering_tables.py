@@ -1,4 +1,4 @@
-"""Clustering of real tables, and other people's clusterers fed with the metric."""
+"""Clustering of real tables, and clusterers of scikit-learn on transformed ones."""
 
 import warnings
 

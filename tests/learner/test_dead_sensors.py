@@ -1,4 +1,4 @@
-"""A sensor that has died since learning is told of, also where nobody reads a command's output."""
+"""Warnings of sensors that have died since learning, and learners without a column."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What several ask for is done once: checks, scaling, classifiers, counts of segments, forms."""
+"""Work that several steps share is done once: checks, scaling, classifiers, searches."""
 
 import numpy as np
 import pytest

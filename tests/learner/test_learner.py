@@ -1,4 +1,4 @@
-"""The scikit-learn face: what goes in, what comes out, what is refused, and how learning runs."""
+"""MetricLearner as an estimator of scikit-learn: input, output, refusals and settings."""
 
 import warnings
 from itertools import chain

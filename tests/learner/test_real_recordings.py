@@ -1,4 +1,4 @@
-"""What learning is worth on real recordings, and on the paper's synthetic ones."""
+"""Losses of learned metrics on real recordings, and on the paper's synthetic ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Margins of segments with states, and boundaries that are kept: enumeration is the twin."""
+"""Margins of segments with states, and kept boundaries, compared with enumeration."""
 
 import itertools
 from dataclasses import dataclass, replace

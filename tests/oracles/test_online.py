@@ -1,4 +1,4 @@
-"""Searches that take samples as they come: what they find is what the searches of wholes find."""
+"""Online searches find what searches of whole recordings find."""
 
 import numpy as np
 import pytest

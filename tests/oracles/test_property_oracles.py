@@ -1,4 +1,4 @@
-"""Oracles against looking at every partition, for whatever hypothesis thinks of.
+"""Oracles compared with enumeration, on cases drawn by hypothesis.
 
 An answer is the best there is (or its bound says how much better another may be), or it is an error
 of ours.

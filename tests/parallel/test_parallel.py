@@ -1,4 +1,4 @@
-"""One thread inside a call, and workers that outlive nobody and change no bit."""
+"""Pools of single-threaded workers end with their process and change no bit."""
 
 import operator
 import os

@@ -1,4 +1,4 @@
-"""Pictures: what they show, on axes of the caller's or of their own."""
+"""Pictures: what they show, on given or new axes."""
 
 import sys
 from copy import copy

@@ -1,4 +1,4 @@
-"""What numbers may not do: offsets, extreme settings, values that overflow, inaccurate solvers."""
+"""Numerical safety: offsets, extreme settings, values that overflow, inaccurate solvers."""
 
 import warnings
 

@@ -1,8 +1,7 @@
-"""Learning on whatever hypothesis thinks of: a certified metric or our error, and what must not
-matter does not.
+"""Learning on cases drawn by hypothesis: a certified metric or our error, with invariances.
 
-What must not matter is compared in the certified objective: the optimum is one number, whatever the
-order of recordings and features, their unit and level, copies or weights, labels or breakpoints.
+Invariances are those of the certified optimum, which does not depend on the order of recordings and
+features, their unit and level, copies or weights, labels or breakpoints.
 """
 
 import warnings

@@ -1,4 +1,4 @@
-"""The labellings that hold the optimum where it is, and the program of cvxpy that they make."""
+"""The support labellings of an optimum, and the program of cvxpy that they make."""
 
 import pickle
 from dataclasses import replace
