@@ -51,6 +51,8 @@ from structsvm.support import (
 
 ABOVE_HEADER = " leaves out a line above the header"
 MIDNIGHT = " 00:00:00"  # what sheets put behind a date
+FEW_LABELS, ROWS_OF_A_LABEL = 50, 5
+"""Different values that a column looks like labels with, at most, and rows of each at least."""
 
 
 def read_frame(
@@ -247,10 +249,24 @@ def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
     if len(frame) and column in frame.iloc[0].astype(str).tolist():
         skip = parameter("skip_lines", [origin.line(0) - 1])
         ways.append("or the header's line: " + skip + ABOVE_HEADER)
+    similar = _like_labels(frame) if column == origin.options.label_column else []
+    hint = f"; few different values, as labels have, are in {listed(similar, 3)}" if similar else ""
     raise DataError(
         f"no column {column!r}; the columns are {listed(headers)}"
-        f"{between(origin, ', {} between them')}; " + join(ways)
+        f"{between(origin, ', {} between them')}; " + join(ways) + hint
     )
+
+
+def _like_labels(frame: Any) -> list[str]:
+    """Columns of words or of whole numbers of which there are few, each in many rows."""
+    similar = []
+    for name in frame.columns:
+        values = frame[name].dropna()
+        is_number = getattr(values.dtype, "kind", "O") in "iuf"
+        is_whole = not is_number or bool((values % 1 == 0).all())
+        if is_whole and 2 <= values.nunique() <= min(FEW_LABELS, len(values) // ROWS_OF_A_LABEL):
+            similar.append(str(name))
+    return similar
 
 
 def _apart(whole: Recording, column: Any) -> list[Recording]:

@@ -116,6 +116,8 @@ LATE = "".join(f"{n:,};{n % 2}\n".replace(",", ".") for n in range(900, 1100))
         ("a,label\n1,0\ninf,0\n", {}, r"inf in row 1 \(line 3\), column 'a'"),
         ("a,b,state\n1,2,0\n", {},
          "no column 'label'; the columns are 'a', 'b', 'state', ',' between them; name another"),
+        ("a,who,n,state\n" + 10 * "1.5,x,3,0\n2.5,y,4,1\n3.5,z,3,0\n", {},
+         "name another one .*; few different values, as labels have, are in 'who', 'n', 'state'"),
         ("a;b;label\n1;2;0\n", {"separator": ","},
          "are 'a;b;label', ',' between them; name .*, or separator="),
         ("a,label\n1,2\n", {"time_column": "t"}, "no column 't'; the columns are 'a', 'label'"),
