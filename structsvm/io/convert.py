@@ -11,12 +11,19 @@ import numpy as np
 from structsvm.io.sniff import COMPRESSIONS, kind_of
 from structsvm.support import require
 
-FRAMES = {".feather": "read_feather", ".arrow": "read_feather", ".dta": "read_stata"}
+FRAMES = {
+    ".feather": "read_feather",
+    ".arrow": "read_feather",
+    ".dta": "read_stata",
+    ".sas7bdat": "read_sas",
+    ".sav": "read_spss",
+}
 """The function of pandas that reads a kind of file."""
+OF_R = (".rds", ".rdata", ".rda")
 EDF = {".edf": b"0       ", ".bdf": b"\xffBIOSEMI"}  # the first bytes of such a file
 WFDB = ".hea"  # the header of a recording, which is in a file beside it
 HDF5 = (".h5", ".hdf5")
-OTHERS = (*FRAMES, *EDF, WFDB, *HDF5, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
+OTHERS = (*FRAMES, *OF_R, *EDF, WFDB, *HDF5, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
 LARGEST_LOOKED_INTO = 2**28  # bytes: larger files are not opened to find out what they hold
 FIRST_OF_HDF5 = b"MATLAB 7.3"
@@ -44,6 +51,8 @@ def _line(path: Path) -> str | None:
     saved = SAVED.format(path.with_suffix(".csv").as_posix())
     if kind in FRAMES:
         return _python("pandas", f"pandas.{FRAMES[kind]}({name!r}).{saved}")
+    if kind in OF_R:
+        return _python("pyreadr", f"max(pyreadr.read_r({name!r}).values(), key=len).{saved}")
     if kind == ".json" and _is_table(path):
         return _python("pandas", f"pandas.read_json({name!r}).{saved}")
     if kind == ".npy" and np.load(path, mmap_mode="r").ndim == 2:

@@ -587,20 +587,23 @@ class TestKindsThatAreConverted:
         assert ("To convert it" in said) == (advice is not None)
         assert (advice or "") in said
 
-    def test_physiological_signals_are_converted_by_the_libraries_that_read_them(self, tmp_path):
+    def test_files_of_other_software_are_converted_by_the_libraries_that_read_them(self, tmp_path):
         """The header of a recording of WFDB, a line of numbers each signal, was read as a table."""
         header = "100 2 360 9\n100.dat 16 200 11 1024 995 -221 0 MLII\n100.dat 16 9 1 1 1 1 0 V\n"
         for name, content, library in (
             ("100.hea", header.encode(), "wfdb"),
             ("one.edf", b"0       X X X", "mne"),
             ("one.bdf", b"\xffBIOSEMI X X", "mne"),
+            ("one.RData", b"RDX3\n", "pyreadr"),
+            ("one.rds", b"X\n", "pyreadr"),
+            ("one.sav", b"$FL2@(#)", "pandas"),
         ):
             folder = tmp_path / name
             folder.mkdir()
             (folder / name).write_bytes(content)
             said = complaint(folder)
             code = said.partition('python -c "')[2].partition('"')[0]
-            assert f"import {library}, " in code
+            assert code.startswith((f"import {library}, ", f"import {library}; "))
             compile(code, name, "exec")
             (folder / name).with_suffix(".csv").write_text("x,label\n0,a\n1,b\n")
             assert len(read_recordings(folder)) == 1
