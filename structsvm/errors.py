@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Code(str):
-    """A value of a parameter as it is written in Python: ``Dask(client)``, or a rounded number."""
+    """The source text of a value, shown without quotes: ``Dask(client)``, or a rounded number."""
 
     __slots__ = ()
 
@@ -34,17 +34,17 @@ class Code(str):
 
 
 ANY: Final = Code()
-"""In the place of a value: whatever the reader chooses."""
+"""Stands for a value that is left to the reader, as in ``ignore=``."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter, with a value that it has or could be given."""
+    """A parameter in a message, with the value that it has or could be given."""
 
     name: str
     value: Any = ANY
     is_named_alone: bool = False
-    """Whether the sentence says its name, and whatever it says of the value elsewhere."""
+    """Whether only its name is shown, because the sentence itself speaks of the value."""
 
     @property
     def is_open(self) -> bool:
@@ -68,7 +68,7 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Wording:
-    """What is said to somebody who has arrays, and to somebody who has files."""
+    """One thing in two wordings: for users of Python, with arrays, and of commands, with files."""
 
     of_arrays: str
     of_files: str
@@ -81,7 +81,7 @@ Part = str | Parameter | Numbered | Wording
 
 
 class Text(str):
-    """A text that keeps its parts where it is added to others."""
+    """A string that remembers its parts, and keeps them when it is added to other strings."""
 
     parts: tuple[Part, ...]
 
@@ -102,7 +102,7 @@ class Text(str):
 
     @property
     def fields(self) -> list[Part]:
-        """All parts, with those of what is said to somebody who has arrays."""
+        """All parts; a :class:`Wording` is replaced by the parts of its wording for arrays."""
         parts: list[Part] = []
         for part in self.parts:
             parts += Text(part.of_arrays).fields if isinstance(part, Wording) else [part]
@@ -143,7 +143,7 @@ def named(name: str, value: Any) -> Text:
 
 
 def _sendable(value: Any) -> Any:
-    """A value that another process can read; of anything but plain values, how it is written."""
+    """A plain value itself, any other as its ``repr``: workers send errors to another process."""
     values = value if isinstance(value, list | tuple) else [value]
     is_plain = all(one is None or isinstance(one, str | int | float) for one in values)
     return value if is_plain else Code(repr(value))
@@ -160,7 +160,7 @@ def wording(of_arrays: str, *, of_files: str) -> Text:
 
 
 def join(texts: Iterable[Any], between: str = ", ") -> Text:
-    """Texts, or values as texts, one after the other, as ``str.join`` has them."""
+    """Join texts like ``str.join``, but keep their fields; other values become text."""
     joined: list[str] = []
     for text in texts:
         joined += [between] if joined else []
@@ -169,9 +169,10 @@ def join(texts: Iterable[Any], between: str = ", ") -> Text:
 
 
 def said_by(error: BaseException, *, in_a_line: bool = False) -> Text:
-    """The message of an error or a warning with the fields it has; of any other, if asked, a line.
+    """The message of an error or a warning, with its fields if it is one of structsvm.
 
-    A line is for readers of foreign formats: names of files may hold several blanks.
+    ``in_a_line`` joins the lines and blanks of any other message. That is for errors of readers of
+    foreign formats, because names of files may hold several blanks.
     """
     if error.args and isinstance(error.args[0], Text):
         return error.args[0]
@@ -180,7 +181,7 @@ def said_by(error: BaseException, *, in_a_line: bool = False) -> Text:
 
 
 CALLERS = ("sklearn", "joblib", "contextlib")
-"""Packages between structsvm and the line of a user that calls it."""
+"""Packages whose frames may stand between a line of the user and structsvm."""
 CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"
 }
@@ -188,15 +189,15 @@ CONTROLS = {
 
 
 def printable(text: str) -> str:
-    r"""A text of which every letter can be encoded and shown, for names of files.
+    r"""A text in which everything is escaped that cannot be encoded or shown, as in names of files.
 
-    A byte that is no letter is spelled out: ``b"caf\xe9"``, as Python reads it, is ``caf\xe9``. So
-    are control characters but for ends of lines and tabs.
+    Bytes that are not UTF-8 are escaped: Python's reading of ``b"caf\xe9"`` becomes ``caf\xe9``. So
+    are control characters, except for ends of lines and tabs.
     """
     text = text.translate(CONTROLS)
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # half a character, which no name of a file gives
+    except UnicodeEncodeError:  # a lone surrogate that does not come from the name of a file
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -236,7 +237,7 @@ class StructSVMError(Exception):
         return self.message.holds(place)
 
     def begin_with(self, place: str) -> None:
-        """Put where it is in front of the message, in the place of notes that say so."""
+        """Put a place in front of the message, and remove the notes that name it."""
         self.args = (place + ": " + self.message, *self.args[1:])
         if hasattr(self, "__notes__"):
             self.__notes__ = [note for note in self.__notes__ if not Text(note).holds(place)]
@@ -354,7 +355,7 @@ class VerdictWarning(UserWarning):
 
 @contextmanager
 def about(where: object) -> Iterator[None]:
-    """Let what is wrong with data, or with what an oracle is asked, say where it is."""
+    """Begin the message of a DataError or an OracleError with a place, if it does not yet."""
     try:
         yield
     except (DataError, OracleError) as error:
@@ -366,13 +367,13 @@ def about(where: object) -> Iterator[None]:
 
 @contextmanager
 def among(which: Sequence[int] | None = None) -> Iterator[None]:
-    """Let errors about some of the recordings number them as all are numbered.
+    """Renumber the recordings in errors of a block that sees only some of them.
 
-    ``which`` are the numbers of these recordings among all; where it is None, errors keep the
-    number among these in their words, and nobody takes it for one among all.
+    ``which`` are the numbers of these recordings among all. If it is None, the numbers become plain
+    text, so that no caller takes them for numbers among all recordings.
     """
 
-    def told(part: Part) -> Part:
+    def renumbered(part: Part) -> Part:
         if not isinstance(part, Numbered):
             return part
         if which is None or part.number >= len(which):
@@ -382,7 +383,7 @@ def among(which: Sequence[int] | None = None) -> Iterator[None]:
     try:
         yield
     except StructSVMError as error:
-        error.change(told)
+        error.change(renumbered)
         raise
 
 
@@ -392,7 +393,7 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
     That line is outside of the outermost call into the package, so that neither the depth nor a
     library that the package calls back and forth (joblib, contextlib) matters; lines of the
     :data:`CALLERS` around it are passed over. The warning keeps, as ``origin``, the line of the
-    package that gave it: warnings of one origin are of a kind.
+    package that gave it, by which warnings of one kind are recognised.
     """
     level, outside = 1, 1
     warning = category(Text(message))
@@ -414,8 +415,8 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
 def without_warnings(*categories: type[Warning], beginning: str = "") -> Iterator[None]:
     """Run the block without warnings of these categories from this thread, and from no other.
 
-    ``warnings.catch_warnings`` restores the filters of the whole process that it found: blocks that
-    overlap in several threads leave each other's behind, for good.
+    ``warnings.catch_warnings`` saves and restores the filters of the whole process, so that blocks
+    that overlap in several threads can leave each other's filters behind for good.
     """
     filters: Any = warnings.filters
     ignored = [("ignore", _Here(beginning), category, None, 0) for category in categories]
@@ -423,21 +424,21 @@ def without_warnings(*categories: type[Warning], beginning: str = "") -> Iterato
     try:
         yield
     finally:
-        for one in ignored:
+        for ignoring in ignored:
             with suppress(ValueError):  # the block has reset the filters
-                filters.remove(one)
+                filters.remove(ignoring)
 
 
 @dataclass(frozen=True)
 class _Here:
-    """Stands for the pattern of messages in a filter."""
+    """Takes the place of the pattern in a filter of warnings, and matches in one thread alone."""
 
     beginning: str
     thread: int = field(default_factory=threading.get_ident)
 
     @property
     def pattern(self) -> str:
-        return re.escape(self.beginning)  # scikit-learn sends it to its workers
+        return re.escape(self.beginning)  # scikit-learn sends this text to its workers
 
     def match(self, text: str) -> bool:
         return threading.get_ident() == self.thread and text.startswith(self.beginning)

@@ -1,4 +1,4 @@
-"""Labels that are known in part: what they say of a partition, and the parts that are known."""
+"""Partial labels: the forms in which users write them, and the constraint that they stand for."""
 
 import itertools
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ Edge = tuple[int, int, int, str]
 class PartialLabels:
     """Partial labels of a recording, a table or a graph.
 
-    All that is given holds together; everything else is unknown.
+    Everything that is given is true at the same time; everything else is unknown.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class PartialLabels:
             raise DataError("labels that contradict each other: " + join(names, " and "))
 
     def _clusters(self, T: int) -> Constraint:
-        for row in itertools.chain(*self.must_link, *self.cannot_link):
+        for row in chain(*self.must_link, *self.cannot_link):
             if not 0 <= row < T:
                 raise DataError(f"row {row} of a link is not one of {T} rows")
         together = list(self.must_link)
@@ -222,7 +222,7 @@ class PartialLabels:
 
 
 def as_partial(y: Any, n_samples: int, item: str = "sample") -> PartialLabels | None:
-    """Labels as users write them, if they are partial: :class:`PartialLabels`, or with -1."""
+    """Partial labels, written as :class:`PartialLabels` or with -1; None if labels are full."""
     if isinstance(y, PartialLabels):
         return y
     values = label_values(y)
@@ -233,7 +233,7 @@ def as_partial(y: Any, n_samples: int, item: str = "sample") -> PartialLabels | 
 
 
 def known_where(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
-    """Labels as they are, (T,), whole numbers as integers, and -1 for those that are not known."""
+    """Labels (T,) with -1 wherever they are not ``known``; whole numbers become integers."""
     if values.dtype.kind in "iuf":
         numbers = np.where(known, values, UNKNOWN)
         whole = bool((numbers == np.round(numbers)).all())
@@ -244,10 +244,11 @@ def known_where(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def _clashing(counts: Sequence[Count]) -> list[Edge]:
-    """Counts that no segmentation has all of; none if there is one that has all.
+    """The edges of counts that contradict each other; none if one segmentation satisfies them all.
 
-    Each is two edges ``c(head) <= c(tail) + weight``, and they clash where these have a cycle of
-    negative weight, which the last edges of shortest paths then have (Bellman and Ford).
+    Each count is two edges ``c(head) <= c(tail) + weight``. Counts contradict each other if their
+    edges have a cycle of negative weight, which the algorithm of Bellman and Ford finds: it is
+    among the edges that last shortened the path to a point.
     """
     edges = [(a, b, high, name) for a, b, _, high, name in sorted(counts, key=lambda c: c[0])]
     by_end = sorted(counts, key=lambda count: count[1], reverse=True)
@@ -276,12 +277,12 @@ def _clashing(counts: Sequence[Count]) -> list[Edge]:
 
 
 def _refuse_overlap(regions: Sequence[Region]) -> None:
-    """Regions that count exactly may lie inside one of the same count, and not overlap else."""
+    """Refuse exact regions that overlap, unless one holds the other and both count the same."""
     counted = sorted({r for r in regions if r.changes and not r.or_more}, key=lambda r: r.first)
     for k, a in enumerate(counted):
         for b in itertools.islice(counted, k + 1, None):
             if b.first >= a.end:
-                break  # nor do those overlap that start later
+                break  # regions that start later do not overlap either
             nested = b.end <= a.end or b.first == a.first
             if not (nested and a.changes == b.changes):
                 raise DataError(
@@ -306,7 +307,7 @@ def region_from(written: Any) -> Region:
             start, end, changes = written
             text = str(changes).strip()
             numbers = [float(value) for value in (start, end, text.removesuffix("+"))]
-            if all(number.is_integer() for number in numbers):  # nothing is cut off
+            if all(number.is_integer() for number in numbers):  # fractions are not truncated
                 first, last, count = map(int, numbers)
                 region = Region(first, last, count, text.endswith("+"))
     if region is None or region.changes < 0 or (region.or_more and region.changes != 1):
@@ -329,7 +330,7 @@ def _pairs(links: Sequence[tuple[int, int]], name: str) -> Pairs:
 def _groups(
     n_samples: int, together: Sequence[tuple[int, int]], apart: Sequence[Link]
 ) -> list[list[int]]:
-    """The groups of rows that have to be in one cluster, in order."""
+    """The rows of each group that has to be in one cluster; refuse labels that contradict it."""
     group = connected(together, n_samples)
     for first, second, name in apart:
         if group[first] == group[second]:

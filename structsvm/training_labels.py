@@ -1,4 +1,4 @@
-"""What is known of the instances of a training set."""
+"""What labels say of each instance: its partition, or a constraint on it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,14 @@ from structsvm.support import Ints, asked, raise_wrong, read_only
 
 @dataclass(frozen=True, eq=False)
 class Known:
+    """What labels say of the partition of one instance."""
+
     n_samples: int
     constraint: Constraint
     truth: EquivalenceMatrix | None
-    """The partition itself, if that is known."""
+    """The partition itself, if labels are full."""
     contiguous: bool = False
-    """Where the partition is not known: whether it is a segmentation."""
+    """Whether partial labels are those of a segmentation."""
     codes: Ints | None = None
     """Numbers of the labels of a recording that is labelled in part, -1 for none, (T,)."""
 
@@ -41,10 +43,10 @@ class Known:
 
     @property
     def part(self) -> tuple[list[Ints], list[EquivalenceMatrix]]:
-        """The rows of each stretch, or of the table, of which the partition is known, and it."""
+        """The parts whose partition is known: the rows of each, and these partitions."""
         if self.truth is not None:
             return [np.arange(self.n_samples)], [self.truth]
-        if self.contiguous:  # where it is known of each instance whether a segment begins there
+        if self.contiguous:  # stretches in which every sample is known to begin a segment or not
             allowed, forced = self.constraint.boundary_masks(self.n_samples)
             stretches = stretches_of(forced | ~allowed, forced)
             return [np.arange(a, b) for a, b, _ in stretches], [truth for *_, truth in stretches]
@@ -56,7 +58,7 @@ class Known:
 
     @cached_property
     def rows(self) -> Ints:
-        """The items that are labelled, by which partitions are scored."""
+        """Numbers of the labelled items, on which partitions are scored."""
         if self.truth is not None:
             return np.arange(self.n_samples)
         return np.flatnonzero(np.empty(0) if self.codes is None else self.codes != UNKNOWN)
@@ -65,7 +67,7 @@ class Known:
     def scored(self) -> EquivalenceMatrix | None:
         """The partition of the labelled items; None where single items have no labels.
 
-        Two that follow each other with equal labels are in one segment, whatever is between them.
+        Two labelled items in a row with equal labels are in one segment, whatever lies between.
         """
         if self.truth is not None or not self.rows.size:
             return self.truth
@@ -73,10 +75,10 @@ class Known:
         return runs_of(self.codes[self.rows])
 
     def of_scored(self, M: EquivalenceMatrix) -> EquivalenceMatrix:
-        """A segmentation of all items as one of those that are labelled.
+        """A segmentation of all items, restricted to the labelled ones as in :attr:`scored`.
 
-        Between equal labels there may be other segments: several changes among items without a
-        label are neither right nor wrong there, and a single one is wrong.
+        Between equal labels there may be other segments. Several changes among the unlabelled items
+        there are therefore neither right nor wrong, but a single one is wrong.
         """
         if self.truth is not None:
             return M
@@ -88,11 +90,12 @@ class Known:
 
     @property
     def drawn(self) -> EquivalenceMatrix:
-        """The partition in which items without a label are parts of their own."""
+        """The partition to draw, in which stretches without labels are parts of their own."""
         return self.truth if self.codes is None else runs_of(self.codes)  # type: ignore[return-value]
 
     @property
     def names_clusters(self) -> bool:
+        """Whether rows of different groups are all known to be in different clusters."""
         if self.truth is not None or self.contiguous:
             return True
         home: dict[int, int] = {}
@@ -104,11 +107,12 @@ class Known:
 
     @property
     def changes(self) -> Ints:
-        """The first items of labels that follow others, as far as single items have labels."""
+        """The first items of all labelled segments but the first; none without labels of items."""
         return self.rows[:0] if self.scored is None else self.rows[self.scored.boundaries[1:-1]]
 
     @property
     def n_changes(self) -> int:
+        """The number of changes, or of clusters less one, that labels ask for at least."""
         if self.truth is not None:
             return self.truth.n_clusters - 1
         counted = sum(r.changes for r in self.constraint.regions)
@@ -116,11 +120,11 @@ class Known:
         return max(len(self.constraint.forced) + counted, K - 1)
 
     def loss(self, M: EquivalenceMatrix) -> float:
-        """Distance of a partition from what is known; 0 if it agrees.
+        """The distance of a partition from the labels; 0 if it agrees with them.
 
-        The loss ``|M - M_i|_F^2`` within every stretch whose partition is known, 1 for each region
-        with another number of changes, and the clusters too many or too few. Where no partition is
-        known, 1 for each pair of rows in one cluster that are to be in two.
+        It sums the loss ``|M - M_i|_F^2`` within every part whose partition is known, 1 for each
+        region with another number of changes, and the number of clusters too many or too few. If no
+        part is known, it counts the pairs of rows in one cluster that have to be in two.
         """
         if self.truth is not None:
             return partition_loss(self.truth, M)
@@ -134,10 +138,10 @@ class Known:
 
     @cached_property
     def _union(self) -> tuple[Ints, Ints, EquivalenceMatrix] | None:
-        """The rows of all parts, what keeps their labels apart, and their partitions as one.
+        """The known parts as one: their rows, a number for each part, and the joint partition.
 
-        Clusters of different parts have no row in common, so that the losses within parts add up to
-        that of their union.
+        The number is added to labels, so that clusters of different parts stay apart: then the
+        losses within parts add up to that of their union.
         """
         parts, truths = self.part
         if not parts:
@@ -150,7 +154,7 @@ class Known:
 def read_labels(
     problem: PartitionProblem, instances: Sequence[Instance], ys: Sequence[Any]
 ) -> list[Known]:
-    """Labels of each instance (:func:`labels_of_each`) as users write them, full or partial."""
+    """Read the labels that :func:`labels_of_each` returns, full or partial."""
     words = problem.traits.words
     labels = []
     for i, (instance, y) in enumerate(zip(instances, ys, strict=True)):
@@ -162,7 +166,7 @@ def read_labels(
 
 
 def _read(problem: PartitionProblem, instance: Instance, y: Any) -> Known:
-    """What the labels of an instance say, in full or in part; refuse those that lack a needed K."""
+    """Read the labels of an instance; refuse partial ones that lack a number that is needed."""
     traits = problem.traits
     T = instance.n_samples
     labels = as_partial(y, T, traits.words.item)
@@ -192,7 +196,7 @@ def _read(problem: PartitionProblem, instance: Instance, y: Any) -> Known:
 
 
 def labels_of_each(ys: Any, instances: Sequence[Instance], words: Words) -> list[Any]:
-    """The labelling of each instance; a single instance may come with its labels alone."""
+    """A list with the labels of each instance; those of a single one need not come in a list."""
     ys = labels_that_came(instances, words) if ys is None else ys
     if ys is None:
         raise DataError(
@@ -222,5 +226,5 @@ def is_single(ys: Any, words: Words = RECORDINGS) -> bool:
         return pictured or ys.ndim != 2 or len(ys) != 1  # (1, T) is a list of one
     try:
         return np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels | Mapping)
-    except (IndexError, KeyError, TypeError, ValueError):  # none, or rows of several lengths
+    except (IndexError, KeyError, TypeError, ValueError):  # it is empty, or ragged
         return False

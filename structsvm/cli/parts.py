@@ -98,7 +98,7 @@ class Part:
             pieces = list(chain.from_iterable(_pieces(data, i) for i in range(len(data))))
             part = self.cut(pieces)
             data = replace(part.data, groups=[names[i] for i, _ in pieces])
-        return replace(part, data=data.told_apart)
+        return replace(part, data=data.without_single_group)
 
 
 def thinned(parts: tuple[Part, Part], most: int) -> tuple[Part, Part]:

@@ -1,4 +1,4 @@
-"""Look for what makes a fit poor: the table of checks, and the door."""
+"""``diagnose``, which looks for what makes a fit poor, and the table of its checks."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from structsvm.model_selection import MetricLearnerCV
 
 
 class Check(NamedTuple):
-    """A kind of finding, what it is looked for in, and how."""
+    """A kind of finding, in what it is looked for, and the function that does."""
 
     kind: str
     of: str
@@ -119,7 +119,7 @@ def diagnose(
         return diagnosis_of(learner)
     if is_prepared(Xs):
         raise SettingsError("give the original data: prepared instances have lost their scale")
-    form = Form.given_to(fitted, Xs)
+    form = Form.for_learner(fitted, Xs)
     ys = form.labels(ys)
     groups = form.in_order(groups, "groups")
     names = form.names if names is None else names
@@ -128,7 +128,7 @@ def diagnose(
 
 
 def diagnosis_of(learner: Learner | MetricLearnerCV, examined: Examined | None = None) -> Diagnosis:
-    """The diagnosis of instances that were checked already."""
+    """The diagnosis of a learner, and of instances that were checked already."""
     fitted = fitted_learner(learner, "diagnose")
     looked_at: dict[str, Any] = {"fit": fitted}
     is_metric = fitted.sees is not None
@@ -154,7 +154,7 @@ def _of_structured(svm: StructuredSVM, X: Any, y: Any) -> Diagnosis:
 
 
 def _looked(looked_at: dict[str, Any]) -> Diagnosis:
-    """What the checks find in what there is to look at."""
+    """Run the checks for which there is something to look at, by the ``of`` of a check."""
     checks = [check for check in CHECKS if check.of in looked_at]
     findings: list[Finding] = []
     for check in checks:

@@ -1,4 +1,4 @@
-"""What was looked at, and what was found to make a fit poor."""
+"""What a diagnosis looks at, and its findings."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from structsvm.training_labels import labels_of_each, read_labels
 
 
 class Examined:
-    """Samples that were given to look at, as they were measured and as the metric sees them."""
+    """Instances and labels to look at, as they were measured and as the model sees them."""
 
     def __init__(
         self,
@@ -44,15 +44,15 @@ class Examined:
             each = labels_of_each(ys, prepared, problem.traits.words)
             labels = read_labels(problem, prepared, each)
         self.known = divided([known.truth for known in labels])
-        # As measured, without gaps: what is made of these has copies and constants of its own.
+        # As measured, without gaps: features have copies and constants of their own.
         self.columns = [filled(instance.X) for instance in measured]
         self.column_names = np.array(column_names(learner), dtype=object)
-        self.numbers = contents([instance.data for instance in measured])  # the same for copies
+        self.numbers = contents([instance.data for instance in measured])  # equal for copies
 
 
 WIDTH = 80  # of a table of findings
 Found = Iterator[Said]
-"""What a check finds: what it is, what to do, and the values behind the sentence."""
+"""What a check yields: what it found, what to do, and the values behind the sentence."""
 __all__ = ["Diagnosis", "Finding"]
 
 

@@ -16,11 +16,11 @@ from structsvm.learner.columns import centred, changes_in, codes_in, labels_in, 
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support import Floats, counted, some_of
 
-DOMINATES = 0.5  # a share of the squared distances, of one feature out of several,
-TIMES_MEDIAN = 10.0  # and how much larger it is than that of the median feature
-SPIKY = 0.5  # a share of the variance of a feature that is due to its few largest values,
-FEW_OF_VALUES = 5e-3  # and how many of the values are few
-SAME_CORRELATION = 1 - 1e-4  # a correlation from which on two features say the same
+DOMINATES = 0.5  # a feature dominates with a larger share of the squared distances,
+TIMES_MEDIAN = 10.0  # which is also more than so many times that of the median feature
+SPIKY = 0.5  # a feature is spiky if a larger share of its variance is due to few values,
+FEW_OF_VALUES = 5e-3  # which are this share of all values
+SAME_CORRELATION = 1 - 1e-4  # with a larger correlation two features say the same
 
 
 def scale(examined: Examined) -> Found:
@@ -102,7 +102,7 @@ def copied_features(examined: Examined) -> Found:
     pairs = examined.column_names[
         np.argwhere(np.triu(np.abs(correlation) > SAME_CORRELATION, 1))
     ].tolist()
-    # two categories of one column cannot do otherwise
+    # indicators of two categories of one column always move together
     pairs = [pair for pair in pairs if len({name.partition("=")[:2] for name in pair}) > 1]
     if pairs:
         yield (
@@ -114,7 +114,7 @@ def copied_features(examined: Examined) -> Found:
 
 
 SHARED_ITEMS = 8  # consecutive items that two instances must share to have a stretch in common
-SHARED_PART = 0.1  # a part of the shorter instance from which on an overlap is one
+SHARED_PART = 0.1  # the least share of the shorter instance that is an overlap
 
 
 def copies(examined: Examined) -> Found:
@@ -145,7 +145,7 @@ def leakage(examined: Examined) -> Found:
     seen = [
         examined.names[i] for i, instance in enumerate(examined.measured) if instance.data in data
     ]
-    # All of them: these are the instances that were learned from, and nothing is held out.
+    # If all of them were learned from, they are the training instances: that is no finding.
     if 0 < len(seen) < N:
         yield (
             f"{examined.learner.called} was learned from {len(seen)} of these {words.wholes(N)}: "
@@ -179,21 +179,21 @@ def leakage(examined: Examined) -> Found:
 
 
 def _shared_stretches(examined: Examined) -> dict[tuple[int, int], float]:
-    """The part of the shorter of two instances that is in the other, if it is large."""
+    """For each pair of instances the share of the shorter one that is in the other, if large."""
     window = SHARED_ITEMS if examined.learner.problem_.traits.contiguous else 1
     Xs = [instance.X for instance in examined.measured]
     N = len(examined.measured)
     owners = np.repeat(np.arange(N), [len(X) for X in Xs])
     last = owners[window - 1 :]
     first = owners[: last.size]
-    whole = first == last  # stretches of one sample
+    whole = first == last  # windows that lie in one instance
     if not whole.any():
         return {}
     rows = np.unique(np.vstack(Xs), axis=0, return_inverse=True)[1].reshape(-1)
     views = np.lib.stride_tricks.sliding_window_view(rows, window)[whole]
     numbers = np.unique(views, axis=0, return_inverse=True)[1].reshape(-1)
     times = coo_array((np.ones(numbers.size), (first[whole], numbers))).tocsr()
-    once = (times == 1).astype(np.int64)  # what repeats itself says nothing
+    once = (times == 1).astype(np.int64)  # windows that an instance repeats say nothing
     pairs = (once @ once.T).tocoo()
     n = np.bincount(first[whole], minlength=N)
     by_pair = {}
@@ -205,14 +205,14 @@ def _shared_stretches(examined: Examined) -> dict[tuple[int, int], float]:
     return by_pair
 
 
-ROTATIONS = 39  # labels at other places, to compare the labelled places with
-BY_CHANCE = 0.05  # a share of these that do as well from which on labels explain nothing
-FEWEST_TO_EXCHANGE = 4  # different labellings that can be exchanged often enough to compare with
-FINE = 100  # samples to which recordings are scaled to see whether their labels differ
+ROTATIONS = 39  # wrong labels at other places, to compare the labels with
+BY_CHANCE = 0.05  # if a larger share of wrong labels does as well, the labels explain nothing
+FEWEST_TO_EXCHANGE = 4  # different labellings, at least, that are exchanged between recordings
+FINE = 100  # samples to which labels are scaled to see whether they differ
 
 
 def unrelated_labels(examined: Examined) -> Found:
-    """Labels that explain no feature better than others, which belong to none of the instances."""
+    """Labels that explain no feature better than wrong labels do, moved or of other instances."""
     if not examined.known:
         return
     rng = np.random.default_rng(0)
@@ -255,7 +255,7 @@ def unrelated_labels(examined: Examined) -> Found:
 
 
 def _shares(scattered: Sequence[tuple[Floats, Floats]], labels: Sequence[Any]) -> Floats:
-    """The mean share of the scatter of each feature that is between the parts, (P,)."""
+    """The mean over instances of the share of scatter of each feature between the parts, (P,)."""
     shares = []
     for (Z, whole), y in zip(scattered, labels, strict=True):
         between = scatter_between(Z, y)

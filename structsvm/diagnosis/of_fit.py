@@ -1,4 +1,4 @@
-"""What a fitted learner says of itself, without any instances."""
+"""Checks of a fitted learner itself, and of the predictions of a structured SVM."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from structsvm.learner.structured import StructuredSVM, shortfalls
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.problem import Status
 
-OPEN = 0.05  # a certified gap that is worth a word, as a share of the best possible gain
+OPEN = 0.05  # a larger certified gap is a finding, as a share of the best possible gain
 OF_STOPPING = " of the solver's Stopping"
 
 WAYS_OUT = {

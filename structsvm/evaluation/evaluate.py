@@ -153,7 +153,8 @@ def evaluate(
     learner = fitted_learner(learner, "evaluate")
     if is_prepared(Xs):
         raise SettingsError("give the original data, not prepared instances: classifiers need them")
-    form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
+    form = Form.for_learner(learner, Xs)
+    form.warn_about_times(getattr(learner, "steps_", None))
     measured = measured_by(learner, form.instances) if measured is None else measured
     N = len(measured)
     words = learner.problem_.traits.words.seen_in(measured)

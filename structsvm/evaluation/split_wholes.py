@@ -153,14 +153,14 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
                 f"only {int(teaches.sum())} of {words.wholes(N)} have two {words.part}s or more, "
                 f"all held out at once in fold {k}: label more, or use more folds"
             )
-        training.append(data.at(np.flatnonzero(learned)).told_apart)
+        training.append(data.at(np.flatnonzero(learned)).without_single_group)
     called = data.problem.traits.words.seen_in(data.instances)
     which = np.flatnonzero(full)
     fold = fold[full]
     apart = apart[full]
     numbers = numbers[full]
     in_memory = even_part(data, limits.GATHERED).size == N
-    whole = data.told_apart, [which[fold == k] for k in range(len(training))]
+    whole = data.without_single_group, [which[fold == k] for k in range(len(training))]
     at_once = whole if in_memory and data.weights.all() else None
     return Split(data.at(which), fold, apart, training, called, numbers, whole=at_once)
 

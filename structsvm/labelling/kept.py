@@ -1,4 +1,4 @@
-"""The labels of a folder, and all that they ever were: kept on the disk at every change.
+"""The labels of a folder and their history, written to the disk at every change.
 
 ``labels.csv`` is a table that ``fit --labels`` reads: each recording is covered by stretches, whose
 label is blank where nothing is known. ``.history.jsonl`` beside it has a line for each change.
@@ -21,20 +21,20 @@ from structsvm.io.spans import stretches
 
 Segment = tuple[int, int, str]
 """The first sample, the one after the last, and the name, "" where it has none."""
-NOTHING = "nothing"  # the name of what was looked at, with nothing there
-UNNAMED = "segment {}"  # what stretches without a name are called where none has one
+NOTHING = "nothing"  # the name of stretches that were looked at and hold no segment
+UNNAMED = "segment {}"  # the name of segments in the table if no segment has a name
 IS_UNNAMED = re.compile(r"segment \d+|")
 LONGEST = 200  # letters of a name
 
 
 class KeptLabels:
-    """The segments of each recording, on the disk as well."""
+    """The segments of each recording, in memory and on the disk."""
 
     def __init__(self, folder: Path, recordings: Sequence[Recording]) -> None:
         self.recordings = recordings
         self.table = folder / "labels.csv"
         self.learned: list[dict[str, Any]] = []
-        """What came of learning, each time."""
+        """The results of learning, oldest first."""
         self._log = folder / ".history.jsonl"
         self._files = {one.name: (one.source, stamp(one.source)) for one in recordings}
         self._axes = {one.name: one.axis for one in recordings}
@@ -76,7 +76,7 @@ class KeptLabels:
         self.keep({"step": by})
 
     def keep(self, line: Mapping[str, Any]) -> None:
-        """Carry out a line of the history, first in the table, which has the last word."""
+        """Apply a line of the history: write the table, which decides, and then the line."""
         if stamp(self.table) != self._stamp:
             raise DataError(f"{self.table} was changed by another program: start this page again")
         before = self._states, self._at
@@ -92,7 +92,7 @@ class KeptLabels:
             os.fsync(file.fileno())
 
     def check_files(self, names: Sequence[str]) -> None:
-        """Refuse what is about recordings whose files are not those that were read."""
+        """Refuse recordings whose files have changed since they were read."""
         for path, known in (self._files[name] for name in names):
             if stamp(path) != known:
                 raise DataError(f"{path} has changed since it was read: start this page again")
@@ -116,7 +116,7 @@ class KeptLabels:
         if "step" in line:
             self._at += line["step"]
         elif "labels" in line:
-            # What was undone stays in the history, and so does the way back to here.
+            # States that were undone stay in the history, followed by those of the way back.
             back = self._states[self._at : -1][::-1]
             own = {name: some for name, some in line["labels"].items() if self._fits(name, some)}
             self._states = [*self._states, *back, {**self.segments, **own}]
@@ -129,12 +129,12 @@ class KeptLabels:
     def _fits(self, name: str, segments: Sequence[Segment]) -> bool:
         return name in self._axes and all(end <= len(self._axes[name]) for _, end, _ in segments)
 
-    def _take(self, there: Mapping[str, Sequence[Interval]]) -> None:
-        """Take what is in the table, which may have been edited elsewhere, where it differs."""
+    def _take(self, table: Mapping[str, Sequence[Interval]]) -> None:
+        """Take the rows of the table where they differ: another program may have edited them."""
         names = {name_of(name): name for name in self._axes} | {name: name for name in self._axes}
         own = self._stretches()
         changed = {}
-        for called, rows in there.items():
+        for called, rows in table.items():
             name = names.get(called, called)
             marked = [row for row in rows if row.label]
             if rows != own.get(name) and (marked or name in own):
@@ -157,9 +157,9 @@ class KeptLabels:
         self._stamp = stamp(self.table)
 
     def _stretches(self) -> dict[str, list[Interval]]:
-        """Stretches that cover each recording, blank where nothing is known.
+        """The rows of the table, which cover each recording, blank where nothing is known.
 
-        Where some have names, those without are unknown; where none has, each is one of its own.
+        If some segments have names, those without are blank, too; if none has, they are numbered.
         """
         unnamed = "" if self.are_named else UNNAMED
         every = self.segments.items()
@@ -175,6 +175,6 @@ def _covering(segments: Sequence[Segment], axis: TimeAxis, unnamed: str) -> list
 
 
 def stamp(path: str | Path | None) -> Any:
-    """What tells whether a file is still the one that was read."""
+    """A value that changes when the file does; None without a file."""
     status = os.stat(path) if path is not None and os.path.exists(path) else None
     return status and (status.st_mtime_ns, status.st_size, status.st_ino)

@@ -21,7 +21,7 @@ class Pyramid:
             self.levels.append(extremes_between(*self.levels[-1], np.arange(0, n, COARSER)))
 
     def traces(self, start: int, end: int, n_bins: int, columns: slice) -> list[dict[str, Any]]:
-        """What the script of the report draws of each column between two samples."""
+        """What the script of the report needs to draw each column between two samples."""
         level = int(np.log(max((end - start) / n_bins, 1)) / np.log(COARSER))
         level = min(level, len(self.levels) - 1)
         block = COARSER**level

@@ -1,4 +1,4 @@
-"""The server of the page: on this machine only, for whoever has the address, one page at a time."""
+"""The server of the page: on this machine only, for one page at a time that has the address."""
 
 import asyncio
 import json
@@ -35,15 +35,15 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 SCRIPTS: list[Any] = [("structsvm.labelling", "assets"), ("structsvm.plotting", "assets")]
-POLL = 0.1  # seconds after which it is asked for news, and whether the page is still there
-PATIENCE = 20  # polls until a page that is being closed must be gone
+POLL = 0.1  # seconds from one look for news, and for whether the page is still open, to the next
+PATIENCE = 20  # looks after which a page that is being closed must be gone
 
 
 class Server:
-    """What the page asks for, about the recordings of a folder.
+    """Answers the page about the recordings of a folder.
 
-    ``learn`` learns from the table of labels, states if segments are named, and tells what comes of
-    it.
+    ``learn(are_named, tell)`` learns from the table of labels in a process of its own, states if
+    segments are named and else changes, and passes its results to ``tell``.
     """
 
     def __init__(self, kept: KeptLabels, learn: Callable[..., None]) -> None:
@@ -53,10 +53,10 @@ class Server:
         self.host = f"127.0.0.1:{self._socket.getsockname()[1]}"
         self.address = f"http://{self.host}/{self.token}/"
         self._learn = learn
-        self._learning: Any = None  # what listens to the process that learns, if one does
+        self._learning: Any = None  # the task that listens to the process that learns, if any
         self._pyramid = cache(lambda i: Pyramid(kept.recordings[i].X))
-        self._page = ""  # the only one that is open
-        self._news: list[dict[str, Any]] = []  # that it was not told yet
+        self._page = ""  # the token of the only page that is open, if any
+        self._news: list[dict[str, Any]] = []  # that the page was not sent yet
         routes = [
             Route("/{token}/news", self._open),
             Route("/{token}/traces/{window}", self._traces),
@@ -74,7 +74,7 @@ class Server:
             self._server.run(sockets=[self._socket])
 
     async def _guard(self, request: Request, answer: Any) -> responses.Response:
-        """Answer those who may ask, so that their page loads nothing from elsewhere."""
+        """Answer or refuse a request, with headers that keep the page from loading more."""
         refusal = self._refusal(request)
         refused = responses.PlainTextResponse(refusal, 403)
         response = refused if refusal else await answer(request)
@@ -82,7 +82,7 @@ class Server:
         return response
 
     def _refusal(self, request: Request) -> str:
-        """Why a request is not answered, which may come from a page of somebody else."""
+        """Why a request is refused, as it may come from another page; "" if it is not."""
         origin = request.headers.get("origin", "" if request.method == "POST" else None)
         if request.headers.get("host") != self.host:
             return "This server is asked under a name that is not its own."
@@ -156,7 +156,7 @@ class Server:
             self._learning.cancel()
 
     async def _learn_beside(self) -> None:
-        """Pass on what a process tells, until it or this ends; it writes the model whole or not."""
+        """Learn in a process, pass on its news, and end it with this task; files stay whole."""
         spawn = multiprocessing.get_context("spawn")  # nothing of the server is in it
         here, there = spawn.Pipe(duplex=False)
         about = self._learn, self.kept.are_named, there
@@ -179,13 +179,13 @@ class Server:
 
 
 def _refused(_: Request, error: Exception) -> responses.Response:
-    """Say why something cannot be; of a file that cannot be written, which one it is."""
+    """Answer with the message of an error; that of a file begins with its name."""
     said = f"{error.filename}: {error}" if isinstance(error, OSError) else str(error)
     return responses.PlainTextResponse(said, 409)
 
 
 def _learn(learn: Callable[..., None], are_named: bool, there: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which is for the server, and ends this as well
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the server, which ends this
     tell = there.send
     try:
         with watching(lambda words, part: tell({"doing": words.split(": ")[-1], "part": part})):

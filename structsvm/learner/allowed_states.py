@@ -16,31 +16,31 @@ from structsvm.problems import StateSequence
 from structsvm.support import Bools, Floats, Ints, is_listed, refuse_below, refuse_unless
 
 LONGEST_KNOWN = 2**22
-"""Of a length that is told apart from others: there is a number for each."""
+"""The greatest length that may be set: there is a score for each length up to it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
     """Which states may follow a state, begin and end a recording, and how long each lasts."""
 
-    changes: Bools  # (C, C)
-    first: Bools  # (C,), as all that follow
+    changes: Bools  # from each state to each other, (C, C)
+    first: Bools  # (C,), as all below
     last: Bools
     shortest: Floats  # the least and the greatest number of samples of a segment in each state
     longest: Floats
 
     @classmethod
-    def of(cls, given: Any, classes: NDArray[Any]) -> "Allowed":
-        """What a user allows."""
+    def of(cls, decoder: Any, classes: NDArray[Any]) -> "Allowed":
+        """Read the settings of a decoder: order, changes, min_length and max_length."""
         names = classes.tolist()
         C = len(names)
         changes = np.ones((C, C), dtype=np.bool_)
         first = np.ones(C, dtype=np.bool_)
         last = first.copy()
-        if given.order is not None:
-            refuse_unless(is_listed(given.order), "order", "a list of states", given.order)
-            order = list(given.order)
-            if given.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
+        if decoder.order is not None:
+            refuse_unless(is_listed(decoder.order), "order", "a list of states", decoder.order)
+            order = list(decoder.order)
+            if decoder.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
                 raise SettingsError(
                     f"order is {order}: name each of the states {names} once, and give no changes"
                 )
@@ -48,36 +48,36 @@ class Allowed:
             changes = places[None, :] == places[:, None] + 1
             first = places == 0
             last = places == C - 1
-        elif given.changes is not None:
-            fits = isinstance(given.changes, Mapping) and all(
-                map(is_listed, given.changes.values())
+        elif decoder.changes is not None:
+            fits = isinstance(decoder.changes, Mapping) and all(
+                map(is_listed, decoder.changes.values())
             )
             wanted = "a dictionary from each state to a list of those that may follow it"
-            refuse_unless(fits, "changes", wanted, given.changes)
-            follow = {name: list(after) for name, after in given.changes.items()}
+            refuse_unless(fits, "changes", wanted, decoder.changes)
+            follow = {name: list(after) for name, after in decoder.changes.items()}
             strange = {*follow, *chain.from_iterable(follow.values())} - {*names}
             if strange:
                 raise SettingsError(f"changes name {sorted(strange, key=repr)}: there are {names}")
             changes = np.array([[b in follow.get(a, ()) for b in names] for a in names])
-        shortest = _of_each(names, given.min_length, "min_length", 1.0)
-        longest = _of_each(names, given.max_length, "max_length", inf)
+        shortest = _of_each(names, decoder.min_length, "min_length", 1.0)
+        longest = _of_each(names, decoder.max_length, "max_length", inf)
         if (shortest > longest).any():
             raise SettingsError("min_length is above max_length: swap them")
         return cls(changes, first, last, shortest, longest)
 
     def of_parts(self, edges: Bools) -> "Allowed":
-        """What known stretches keep, of which some are cut out of recordings, (n, 2).
+        """The rules for stretches; ``edges`` say whether each begins and ends a recording, (n, 2).
 
-        They begin and end in any state, and their first and last segments may have been longer.
+        If one does not, they may begin and end in any state, in segments that are cut short.
         """
         if edges.all():
             return self
-        everything = np.ones_like(self.first)
+        any_state = np.ones_like(self.first)
         shortest = np.ones_like(self.shortest)
-        return replace(self, first=everything, last=everything, shortest=shortest)
+        return replace(self, first=any_state, last=any_state, shortest=shortest)
 
     def first_broken(self, y: Ints, begins: bool, ends: bool) -> int | None:
-        """The first segment of a stretch that is not allowed; one that is cut may be longer."""
+        """The number of the first segment that is not allowed; one that is cut may be longer."""
         starts, stops, states = segments_of(y)
         least = np.asarray(stops - starts, dtype=np.float64)
         wrong = least > self.longest[states]
@@ -92,13 +92,13 @@ class Allowed:
         return int(wrong.argmax()) if wrong.any() else None
 
     def sequence(self, lengths: Floats, block: int = 1, most: float = inf) -> StateSequence:
-        """The problem with these scores of lengths, (C, L), in blocks of so many samples.
+        """The problem with these scores of lengths, (C, L), in blocks of ``block`` samples.
 
-        A recording of ``most`` samples that is shorter than the least length may be one segment.
+        No segment has to be longer than the recording, which has ``most`` samples.
         """
         shortest = self.shortest
         longest = self.longest
-        if block > 1:  # with room for where blocks begin
+        if block > 1:  # blocks need not begin where segments do
             shortest = np.maximum(shortest // block, 1.0)
             longest = np.ceil(longest / block) + 1
         shortest = np.minimum(shortest, most)
@@ -129,12 +129,13 @@ def check_states(
 
 
 def _of_each(names: list[Any], numbers: Any, name: str, default: float) -> Floats:
-    """A number of samples for each state."""
-    of = numbers if isinstance(numbers, Mapping) else dict.fromkeys(names, numbers)
-    if strange := {*of} - {*names}:
+    """The number of samples that a setting has for each state, (C,)."""
+    by_state = numbers if isinstance(numbers, Mapping) else dict.fromkeys(names, numbers)
+    if strange := {*by_state} - {*names}:
         raise SettingsError(f"{name} names {sorted(strange, key=repr)}: there are {names}")
-    for value in of.values():
+    for value in by_state.values():
         if value is not None:
             refuse_below(1, name, value)
             refuse_unless(value <= LONGEST_KNOWN, name, f"at most {LONGEST_KNOWN}", value)
-    return np.array([default if of.get(state) is None else float(of[state]) for state in names])
+    lengths = [by_state.get(state) for state in names]
+    return np.array([default if length is None else float(length) for length in lengths])

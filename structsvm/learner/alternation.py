@@ -1,4 +1,4 @@
-"""Completing labellings that are known in part, learning from them, and again."""
+"""Alternation: complete partial labels, learn from the completed ones, and complete them anew."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from structsvm.support import Bools, Floats, asked, difference, raise_wrong, sho
 
 @dataclass(frozen=True)
 class Round:
-    """Learning from completed labels, once: ``F(w, M)`` then, and once they are completed anew."""
+    """One round: ``F(w, M)`` after learning from completed labels, and after completing them."""
 
     objective: float
     completed: float
@@ -35,10 +35,12 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Alternated:
+    """What the last round of an alternation learned, and how it came to that."""
+
     solution: Solution
     """The solution of the last round; its certificate holds for the completed labels."""
     labels: Sequence[Any]
-    """The completions it was learned from."""
+    """The completed labels that the last round learned from."""
     rounds: tuple[Round, ...]
     fixed_point: bool
     """Whether no completion changed any more."""
@@ -62,7 +64,7 @@ def alternate(
     max_rounds: int,
     same: Callable[[Any, Any], bool] = operator.eq,
 ) -> Alternated:
-    """Learn from completed labels, complete them under what was learned, and again.
+    """Alternate between learning from completed labels and completing them by what was learned.
 
     With ``M_i`` a completion of the labels of sample i,
 
@@ -109,6 +111,7 @@ def alternate(
 
 
 def _hinges(risk: Risk, w: Floats) -> Floats:
+    """The hinge loss of each instance, (N,)."""
     if isinstance(risk, CompositeRisk):
         return np.array([risk.part([i]).losses(w)[0] for i in range(risk.n_instances)])
     run = Run(risk, Stopping())
@@ -116,7 +119,7 @@ def _hinges(risk: Risk, w: Floats) -> Floats:
 
 
 def start_of(problem: Problem) -> Floats | None:
-    """The weight that needs no learning, if the problem has one, in its cone."""
+    """The weight of :meth:`Problem.start`, checked; None if the problem has none."""
     with asked(problem, "start"):
         w = problem.start()
     if w is None:
@@ -129,7 +132,7 @@ def start_of(problem: Problem) -> Floats | None:
 
 
 def start_of_open(problem: Problem, max_rounds: int) -> Floats:
-    """The weight that completes labellings of which none is known in full."""
+    """The weight that first completes labellings if none is full; refuse a problem without one."""
     w = start_of(problem)
     if w is None or not max_rounds:
         way = f"define {type(problem).__name__}.start" if w is None else "allow some rounds"
@@ -141,7 +144,7 @@ def start_of_open(problem: Problem, max_rounds: int) -> Floats:
 
 
 def open_labellings(problem: Problem, ys: Sequence[Any]) -> Bools:
-    """Of which instances the labelling is known in part only, (N,)."""
+    """Whether the labelling of each instance is partial, (N,)."""
     is_open = np.zeros(len(ys), dtype=np.bool_)
     if isinstance(problem, CompletableProblem):
         for i, y in enumerate(ys):
@@ -158,7 +161,7 @@ def alternated(
     w: Floats,
     max_rounds: int,
 ) -> Alternated:
-    """Learn from the completions that a weight prefers, and from those of what was learned."""
+    """Alternate for a structured problem, from the labellings that are completed by ``w``."""
 
     def risk_of(ys: Sequence[Any]) -> RegularizedRisk:
         return replace(risk, xs=data.xs, ys=list(ys), sample_weight=data.weights)

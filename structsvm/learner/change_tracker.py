@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from structsvm.oracles._segments.online import OnlineSearch, Segment
 from structsvm.support import Floats, uninterrupted
 
-PIECE = 64  # samples at most after which changes are looked at
-EVERY = 8  # samples after which all are, and not only where the last one is another
+PIECE = 64  # samples that the search takes at once, at most, before changes are looked at
+EVERY = 8  # samples after which they are looked at even if the last segment is the same
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Change:
 
 
 class Rise(NamedTuple):
-    """The most that a margin of a change ever was, before and after it rose, and the place then."""
+    """A new maximum of the margin of a change: the one before, the new one, and its place then."""
 
     before: float
     after: float
@@ -50,25 +50,25 @@ class Rise(NamedTuple):
 
 @dataclass(eq=False)
 class ChangeTracker:
-    """Tells of changes that a search finds once their margins have reached ``least``.
+    """Reports the changes that a search finds, each once its margin has reached ``least``.
 
-    How the margins of those rise that are not told is noted in ``rises``.
+    ``rises`` collects the new maxima of margins of changes that are not reported yet.
     """
 
     search: OnlineSearch
     tolerance: int
     least: float = 0.0
-    names: NDArray[Any] | None = None  # of states
-    ahead: int = 0  # samples that had to be seen after one before the search is given it
+    names: NDArray[Any] | None = None  # of the states; None if segments have none
+    ahead: int = 0  # samples that are seen before the search is given the one they follow
     rises: list[Rise] | None = None
     has_ended: bool = False
     _settled: list[Segment] = field(default_factory=list)
-    _found: list[Segment] = field(default_factory=list)  # after these, when last looked at
-    _due: int = 0
-    _open: list[Change] = field(default_factory=list)  # that are not final
+    _found: list[Segment] = field(default_factory=list)  # the unsettled ones, when last looked at
+    _due: int = 0  # the number of samples after which changes are looked at next
+    _open: list[Change] = field(default_factory=list)  # changes that are not final
 
     def after(self, rows: Floats) -> list[Change]:
-        """What is new, final or withdrawn after some samples, as the search sees them."""
+        """Give the search more rows; the changes that are then new, final or withdrawn."""
         search = self.search
         changes: list[Change] = []
         for a in range(0, len(rows), PIECE):
@@ -78,7 +78,7 @@ class ChangeTracker:
 
     @uninterrupted
     def at_end(self, rows: Floats) -> list[Change]:
-        """The same after the last samples."""
+        """Give the search the last rows; the changes that are then final or withdrawn."""
         self.search.push(rows)
         self.search.end()
         self.has_ended = True
@@ -86,7 +86,7 @@ class ChangeTracker:
         return self._compared(changes, len(changes))
 
     def segments_after(self, rows: Floats) -> list[Segment]:
-        """All segments, if the recording ended after these samples."""
+        """All segments, as if the recording ended after these rows."""
         search = self.search
         if not self.has_ended:
             search = search.copy()
@@ -96,7 +96,7 @@ class ChangeTracker:
 
     @uninterrupted
     def _news(self) -> list[Change]:
-        """What is new, final or withdrawn."""
+        """The changes that are new, final or withdrawn since they were last looked at."""
         self._due = self.search.n_given + EVERY
         certain = self.search.settle()
         segments = self.search.segments()
@@ -107,7 +107,7 @@ class ChangeTracker:
         return self._compared(certain[1:] + segments[1:], len(certain) - 1)
 
     def _compared(self, begun: Sequence[Segment], n_final: int) -> list[Change]:
-        """The same, of all segments that follow a change; the first ``n_final`` stay."""
+        """Compare the segments that begin with a change with open changes; the first are final."""
         n = self.search.n_given + (0 if self.has_ended else self.ahead)
         left = self._open
         self._open = []
@@ -130,7 +130,7 @@ class ChangeTracker:
         return sorted(changes, key=lambda one: one.place)
 
     def _taken_from(self, left: list[Change], place: int, code: int) -> Change:
-        """The one of these changes that this is, which it is no longer among, or a new one."""
+        """The change among ``left`` that is at this place now, taken out of it, or a new one."""
         state = None if self.names is None else self.names[code : code + 1].tolist()[0]
         near = [one for one in left if one.state == state]
         same = min(near, key=lambda one: abs(one.place - place), default=None)
@@ -140,9 +140,9 @@ class ChangeTracker:
         return same if same.place == place else replace(same, place=place)
 
     def _with_margin(self, change: Change) -> Change:
-        """By how much the best segmentation without a change near it is worse.
+        """The change with its margin: how much worse the best segmentation without it is.
 
-        Before it is told, the most that this ever was.
+        Until the change is reported, that is the largest margin it ever had.
         """
         place = change.place
         loss = self.search.loss_without(place - self.tolerance, place + self.tolerance)

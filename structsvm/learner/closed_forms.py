@@ -16,7 +16,7 @@ from structsvm.problem import Status, metric_factor
 from structsvm.support import Floats, refuse_unlisted, stage
 
 __all__ = ["NAMES", "fit"]
-LEADING = 32  # directions of OLDA that a metric is learned in
+LEADING = 32  # directions of OLDA in which a metric is learned, at most
 
 
 def fit(
@@ -43,14 +43,13 @@ def fit(
         Of the covariance within clusters; by default 0.5, and 0.001 for "lda".
     """
     data = Examples(instances, truths, np.empty(0) if weights is None else weights)
-    factor, calibration = tuned(name, problem, data, shrinkage)
-    return calibration.metric(factor)
+    return tuned(name, problem, data, shrinkage)[1]
 
 
 def tuned(
     name: str, problem: PartitionProblem, data: Examples, shrinkage: float | None = None
-) -> tuple[Floats, Calibration]:
-    """The factor of a metric, (P, r), and its price."""
+) -> tuple[Calibration, Metric]:
+    """The calibration of the price of a metric by name, and the metric with this price."""
     traits = problem.traits
     refuse_metric(name, traits)
     if name == "pca":
@@ -69,20 +68,21 @@ def tuned(
             f"labels, or use features in which the {part}s differ",
             Status.CLOSED_FORM,
         )
-    return factor, problem.calibrate(factor, data)
+    calibration = problem.calibrate(factor, data)
+    return calibration, calibration.metric(factor)
 
 
-def _pca(problem: PartitionProblem, data: Examples) -> tuple[Floats, Calibration]:
-    """The leading principal components, as many (1, 2, 4, ...) as calibrate best."""
+def _pca(problem: PartitionProblem, data: Examples) -> tuple[Calibration, Metric]:
+    """The leading principal components, as many (1, 2, 4, ...) as have the least training loss."""
     scatter = sum_arrays("measuring the samples", _scatter, data.arrays, data.weights)
     vectors = np.linalg.eigh(scatter)[1][:, ::-1]
     P = vectors.shape[0]
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
-    scatters = [
+    calibrations = [
         (problem.calibrate(vectors[:, :rank], data), rank) for rank in stage("ranks of PCA", ranks)
     ]
-    calibration, rank = min(scatters, key=lambda pair: pair[0].merit)
-    return vectors[:, :rank], calibration
+    calibration, rank = min(calibrations, key=lambda pair: pair[0].merit)
+    return calibration, calibration.metric(vectors[:, :rank])
 
 
 def _lda(data: Examples, shrinkage: float = 1e-3) -> Floats:
@@ -103,7 +103,7 @@ def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
     """
     whitening = within_whitening(data, shrinkage)
     labelled = (data.arrays, data.weights, data.truths)
-    between = sum_arrays("measuring the samples", _of_changes, *labelled)
+    between = sum_arrays("measuring the samples", _between_neighbours, *labelled)
     between /= data.weights @ [instance.n_samples for instance in data.instances]
     return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))
 
@@ -123,13 +123,13 @@ def leading_olda(data: Examples) -> Floats:
 
 
 def whitening_of(whiten: Any) -> Whitening | None:
-    """What is made of the features first: "olda", a shrinkage of RCA, or None for nothing."""
+    """The function that computes a whitening: "olda", RCA with a shrinkage, or None for none."""
     if whiten is None:
         return None
     return leading_olda if whiten == "olda" else partial(within_whitening, shrinkage=float(whiten))
 
 
-def _of_changes(X: Floats, M: EquivalenceMatrix) -> Floats:
+def _between_neighbours(X: Floats, M: EquivalenceMatrix) -> Floats:
     """The scatter of the means of each two neighbouring segments from their common one, (P, P)."""
     sizes = M.sizes
     jumps = np.diff(M.project(X) / np.sqrt(sizes)[:, None], axis=0)
@@ -146,19 +146,19 @@ def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
 
 
 SHRUNK: dict[str, Callable[..., Floats]] = {"rca": within_whitening, "lda": _lda, "olda": _olda}
-"""Those that divide by a covariance, which is shrunk."""
+"""Closed forms that divide by a covariance, which is shrunk."""
 NAMES = ("untrained", "pca", *SHRUNK)
 
 
 def names_for(traits: Traits) -> tuple[str, ...]:
-    """The metrics that a problem has; graphs have no means of clusters to make one of."""
+    """The closed forms of a problem; clusters of graphs have no means, which most forms need."""
     of_rows = () if traits.words.of_graphs else ("pca", "rca", "lda")
     of_neighbours = ("olda",) if traits.contiguous else ()
     return tuple(dict.fromkeys(["untrained", *of_rows, *of_neighbours, *traits.baselines]))
 
 
 def refuse_metric(name: Any, traits: Traits, others: Sequence[str] = ()) -> None:
-    """Refuse what is no metric of a problem; those that are no closed forms are ``others``."""
+    """Refuse a name that is no closed form of the problem, and none of ``others``."""
     names = (*others, *names_for(traits))
     if name == "olda" and "olda" not in names:
         way_out = ": use lda" if "lda" in names else ""

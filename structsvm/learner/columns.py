@@ -1,4 +1,4 @@
-"""Codes of missing values, and labels, among the columns."""
+"""Columns that decide the result: those with codes of missing values, labels or changes."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -22,15 +22,15 @@ from structsvm.partitions import EquivalenceMatrix
 from structsvm.support import Floats, Ints, some_of
 from structsvm.training_labels import Known
 
-FAR = 10.0  # how many ranges of the other values a value is away from them that is none
-VARIED = 5  # different values that the others have at least: a switch or a class has no codes
+FAR = 10.0  # a code is farther from all other values than so many times their range
+VARIED = 5  # the other values are so many different ones at least: a class of few has no code
 EXPLAINED = 1 - 1e-9
-"""A share of the variance from which on a feature is constant within the labelled parts."""
-ROWS_THAT_TELL = 1000  # rows that tell what most of a column are
+"""The share of its scatter between labelled parts from which on a feature is constant in each."""
+ROWS_THAT_TELL = 1000  # rows, about, whose median is the usual value of a column
 MET = 0.5
-"""A share of the changes that a column has to mark, and of the samples that may be beside them."""
+"""The least share of changes that a column has to mark, and the largest of samples beside them."""
 Said = tuple[str, str, dict[str, Any]]
-"""What columns are, what to do about it, and the names and numbers behind the sentence."""
+"""What is wrong with columns, what to do about it, and the names and numbers in the sentence."""
 
 
 def codes_in(
@@ -39,14 +39,14 @@ def codes_in(
     item: str,
     called: Callable[[int], str],
 ) -> Iterator[Said]:
-    """Numbers that stand for missing values: the same again and again, far from all others."""
+    """Numbers that seem to stand for missing values: frequent, and far from all other values."""
     seen = values_of_columns("looking for codes", instances)  # (N, 4, P)
     low = seen.min(axis=(0, 1))
     high = seen.max(axis=(0, 1))
     suspects: list[tuple[int, float]] = []
     for end in (low, high):
         away = np.abs(seen - end)
-        # All others are far from a code, and near each other: a value in between is none of them.
+        # Other values are far from a code and near each other: one in between rules a code out.
         between = (away > 0) & (away <= FAR / (FAR + 1) * (high - low))
         columns = np.flatnonzero((low < high) & ~between.any(axis=(0, 1))).tolist()
         suspects += [(j, float(end[j])) for j in columns]
@@ -77,7 +77,7 @@ def codes_in(
 
 
 def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, Floats, set[float]]]:
-    """Where each code is in its column; the ends of the other values, and some of these."""
+    """For each code its rows, the least and the greatest of the other values, and some of them."""
     X = filled(X)
     places = []
     for j, value in codes:
@@ -89,16 +89,16 @@ def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, F
 
 
 def divided(truths: Sequence[Any]) -> list[tuple[int, EquivalenceMatrix]]:
-    """Numbers and partitions of the instances of which some items are together and some are not."""
+    """The numbers and partitions of instances that are neither one part nor all single items."""
     numbered = [(i, partition_of(truth)) for i, truth in enumerate(truths) if truth is not None]
     return [(i, M) for i, M in numbered if 1 < M.n_clusters < M.n_samples]
 
 
-Part = tuple[Data, EquivalenceMatrix]  # items of an instance whose partition is known, and it
+Part = tuple[Data, EquivalenceMatrix]  # items of an instance, and their known partition
 
 
 def labelled_parts(instances: Sequence[Instance], labels: Sequence[Any]) -> list[Part]:
-    """The instances of which some items are together and some are not, or what is known of them."""
+    """The instances, or known parts of them, that are neither one part nor all single items."""
     parts = [(instances[i].data, M) for i, M in divided([_truth_of(known) for known in labels])]
     for instance, known in zip(instances, labels, strict=True):
         if _truth_of(known) is None:
@@ -130,7 +130,7 @@ def labels_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iter
 
 
 def explained(X: Floats, labels: Any) -> Floats:
-    """The scatter of each feature between the parts, and in all, (2, P)."""
+    """The scatter of each feature between the parts, and its whole scatter, (2, P)."""
     Z, whole = centred(X)
     return np.stack([scatter_between(Z, labels), whole])
 
@@ -152,17 +152,17 @@ def scatter_between(Z: Floats, labels: Any) -> Floats:
 
 
 def changes_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iterator[Said]:
-    """Columns that hold the changes: another value than elsewhere beside them alone."""
+    """Columns that hold the changes: they have an unusual value beside changes, and only there."""
     segmented = [(X, M.boundaries[1:-1]) for X, M in parts if M.is_contiguous]
     if not segmented:
         return
     arrays = [X for X, _ in segmented]
     changes = [at for _, at in segmented]
     counts = np.sum(map_arrays("looking for changes", _beside_changes, arrays, changes), axis=0)
-    marks, hits, met, n_changes, nearby, n = counts
-    # Where the samples beside changes are few, nothing is there alone by chance.
-    is_told = (marks == hits) & (marks > 1) & (met >= MET * n_changes) & (nearby <= MET * n)
-    columns = [names[j] for j in np.flatnonzero(is_told).tolist()]
+    unusual, hits, met, n_changes, nearby, n = counts
+    # If few samples are beside changes, unusual values are not only there by chance.
+    holds = (unusual == hits) & (unusual > 1) & (met >= MET * n_changes) & (nearby <= MET * n)
+    columns = [names[j] for j in np.flatnonzero(holds).tolist()]
     if columns:
         yield (
             f"{some_of(columns)}: another value than elsewhere only where the labels change, which "
@@ -173,18 +173,18 @@ def changes_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Ite
 
 
 def _beside_changes(X: Floats, changes: Ints) -> Floats:
-    """Of each column the samples that are not as most; how many of them are beside changes.
+    """Counts for each column, (6, P).
 
-    And the changes that have one, all of these, the samples beside them, and all samples, (6, P).
+    They are those of unusual samples and of those of them that are beside changes; of changes with
+    an unusual sample and of all changes; of samples beside changes and of all samples.
     """
     X = filled(X)
-    usual = np.median(X[:: len(X) // ROWS_THAT_TELL + 1], axis=0)
-    marks = usual != X
+    is_unusual = np.median(X[:: len(X) // ROWS_THAT_TELL + 1], axis=0) != X
     near = np.unique(np.concatenate([changes - 1, changes]))
-    met = (marks[changes - 1] | marks[changes]).sum(axis=0)
-    alike = np.ones(X.shape[1])
-    counts = (changes.size * alike, near.size * alike, len(X) * alike)
-    return np.stack([marks.sum(axis=0), marks[near].sum(axis=0), met, *counts])
+    met = (is_unusual[changes - 1] | is_unusual[changes]).sum(axis=0)
+    ones = np.ones(X.shape[1])
+    sizes = (changes.size * ones, near.size * ones, len(X) * ones)
+    return np.stack([is_unusual.sum(axis=0), is_unusual[near].sum(axis=0), met, *sizes])
 
 
 def warn_of_columns(
@@ -193,9 +193,9 @@ def warn_of_columns(
     words: Words,
     parts: Sequence[Part] = (),
 ) -> None:
-    """DataWarning for columns that decide the result: codes of missing values, and labels."""
-    codes = list(codes_in(instances, names, words.item, words.numbered))
-    told = [*labels_in(parts, names, words), *changes_in(parts, names, words)]
-    codes += [one for one in told if len(one[2]["features"]) < len(names)]
-    for what, remedy, _ in codes:
+    """Warn of columns with codes of missing values, and of those that hold labels or changes."""
+    findings = list(codes_in(instances, names, words.item, words.numbered))
+    holding = [*labels_in(parts, names, words), *changes_in(parts, names, words)]
+    findings += [finding for finding in holding if len(finding[2]["features"]) < len(names)]
+    for what, remedy, _ in findings:
         warn(what + ": " + remedy)

@@ -1,4 +1,4 @@
-"""Learning a metric and its price from labels that are known in part."""
+"""Learning a metric and its price from partial labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from structsvm.learner.fitting import (
     FitResult,
     Settings,
     calibrated,
-    in_closed_form_of,
+    closed_form_result,
     learn,
     usable_factor,
 )
@@ -46,8 +46,8 @@ from structsvm.problem import RegularizedRisk, Risk, Status, metric_factor
 from structsvm.support import Floats, Interrupts, refuse_below
 from structsvm.training_labels import Known
 
-TRACE_OF_LOSS = 1e-4
-"""A loss that is less than any that labels tell."""
+TIE_BREAK = 1e-4
+"""What is added to losses, at most, to choose among equal ones: less than losses differ by."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ def learn_partial(
 ) -> FitResult:
     if settings.closed_form == "untrained":
         calibration, metric = untrained_known(data)
-        return in_closed_form_of(calibration, metric, data.parts, 0.0)
+        return closed_form_result(calibration, metric, data.parts, 0.0)
     is_learned_alone = settings.closed_form is not None or settings.is_mean
     completes = how.max_rounds > 0 and not is_learned_alone
     if completes:
-        _refuse_untaken(data)
+        _refuse_constraints(data)
     alone = _learn_from_parts(settings, data)
     if alone is None and not completes:
         raise DataError(
@@ -118,24 +118,25 @@ def learn_partial(
         except KeyboardInterrupt:
             if alone is None:
                 raise
-            warn_of_full_alone()
+            warn_of_incomplete()
             return alone
 
 
 def untrained_known(data: TrainingSet) -> tuple[Calibration, Metric]:
     """The untrained metric, with the price that agrees best with what is known."""
 
-    def found() -> tuple[Calibration, Metric]:
+    def make() -> tuple[Calibration, Metric]:
         about = Examples(data.instances, (), data.weights)
         factor = data.problem.closed_form("untrained", about)
         assert factor is not None
         calibration = calibrate_known(factor, data)
         return calibration, calibration.metric(factor)
 
-    return data.once("untrained", found)
+    return data.once("untrained", make)
 
 
-def warn_of_full_alone() -> None:
+def warn_of_incomplete() -> None:
+    """Warn that Ctrl-C ended the completion of labels, so that only full labels were used."""
     warn(
         "interrupted while labels were completed: what is learned is that of the full labels alone",
         ConvergenceWarning,
@@ -150,7 +151,7 @@ def _learn_completing(
     interrupts: Interrupts,
     callback: Callback | None,
 ) -> FitResult:
-    """Go on from what was learned from the stretches alone, if it was anything."""
+    """Complete labels and learn, from where ``alone`` ended, learned from labelled stretches."""
     safeguarded = alone if how.safeguard else None
     if safeguarded is not None and not _beats_no_change(settings, data):
         why = "on held-out stretches, the metric of the others is worse than predicting no change"
@@ -162,7 +163,7 @@ def _learn_completing(
     seen = data.made_by(units)
     completed = complete_in_rounds(settings, objective, seen, w, how.max_rounds, callback)
     solution = completed.solution
-    (B, price) = objective.split(completed.solution.w)
+    B, price = objective.split(solution.w)
     is_whole = solution.status is not Status.INTERRUPTED
     is_zero = np.sum(metric_factor(B) ** 2) <= ZERO_METRIC * data.n_features
     if safeguarded is not None and is_whole and is_zero:
@@ -183,7 +184,7 @@ def complete_in_rounds(
     callback: Callback | None = None,
     first: list[EquivalenceMatrix] | None = None,
 ) -> Alternated:
-    """Learn in the units of learning; labels are completed from ``w`` on, or given."""
+    """Alternate, in the units of learning, from labels completed by ``w``, or from ``first``."""
     problem = data.problem
     weights = data.weights
     omega = objective.regularizer(settings.regularizer, settings.lam)
@@ -199,7 +200,7 @@ def complete_in_rounds(
     changes = float(weights @ [max(1, y.n_clusters - 1) / y.n_samples for y in labels])
 
     def risk_of(labels: Sequence[Any]) -> Risk:
-        """Divided by the changes of the first completions: completing does not change its scale."""
+        """The risk, always divided by the changes of the first completions, to keep its scale."""
         examples = Examples(data.instances, labels, weights)
         risk = objective.risk(examples, omega, settings.constraints)
         if isinstance(risk, RegularizedRisk):
@@ -210,10 +211,11 @@ def complete_in_rounds(
     return alternate(complete, risk_of, solve, labels, w, max_rounds)
 
 
-def _refuse_untaken(data: TrainingSet) -> None:
+def _refuse_constraints(data: TrainingSet) -> None:
+    """Refuse partial labels that the decoder of the problem cannot satisfy."""
     problem = data.problem
     if not problem.traits.convex:
-        return  # partition itself keeps links, and labels of nodes are nothing else
+        return  # normalized cuts satisfy links, and all labels of their nodes are links
     for i, (instance, known) in enumerate(zip(data.instances, data.labels, strict=True)):
         if known.truth is not None:
             continue
@@ -224,12 +226,12 @@ def _refuse_untaken(data: TrainingSet) -> None:
 
 
 def _learn_from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
-    """What the labelled stretches teach by themselves; None if nothing."""
+    """Learn from the labelled stretches alone; None if they teach nothing."""
     parts = data.parts
     teaches = len(parts) > 0 and any(M.n_clusters > 1 for M in parts.truths)
     if not teaches or not all(known.names_clusters for known in data.labels):
         return None
-    with without_warnings(ConvergenceWarning, DataWarning):  # it is only where to start
+    with without_warnings(ConvergenceWarning, DataWarning):  # completing only starts from it
         try:
             return learn(settings, parts)
         except LearningError:  # too little is labelled: a zero metric
@@ -237,16 +239,17 @@ def _learn_from_parts(settings: Settings, data: TrainingSet) -> FitResult | None
 
 
 def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
-    """Whether the metric of half the stretches is no worse on the others than no change at all."""
+    """Whether the metric of half the stretches is no worse on the others than no changes at all."""
     problem = data.problem
     labelled = [i for i, known in enumerate(data.labels) if known.part[0]]
     if len(labelled) < 2 or not problem.traits.contiguous:
         return True
-    losses = []
-    shares = []
-    for chosen, rest in ((labelled[::2], labelled[1::2]), (labelled[1::2], labelled[::2])):
-        some = data.at(chosen)
-        others = data.at(rest)
+    gains_of_halves = []
+    weights_of_halves = []
+    halves = labelled[::2], labelled[1::2]
+    for learned, held_out in (halves, halves[::-1]):
+        some = data.at(learned)
+        others = data.at(held_out)
         result = _learn_from_parts(settings, some)
         if result is None:
             continue
@@ -254,18 +257,18 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
             raise KeyboardInterrupt
         factor = result.metric.factor
         metric = calibrate_known(factor, some).metric(factor)
-        losses.append(gain_over_nothing(metric, others))
-        shares.append(others.weights)
-    if not losses:
+        gains_of_halves.append(_gains_over_no_change(metric, others))
+        weights_of_halves.append(others.weights)
+    if not gains_of_halves:
         return True
-    gains = np.concatenate(losses)
-    weights = np.concatenate(shares)
+    gains = np.concatenate(gains_of_halves)
+    weights = np.concatenate(weights_of_halves)
     mean = float(np.average(gains, weights=weights))
     return not mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
 
 
 def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitResult:
-    """The metric of the stretches alone, with the price that finds changes as often as these."""
+    """The result of the labelled stretches, with a price that finds changes as often as in them."""
     warn(
         f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
         "label more, or longer ones"
@@ -286,7 +289,7 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
 
 
 def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> LearningUnits:
-    """The units of learning where no stretch teaches anything by itself."""
+    """The units of learning if the labelled stretches alone teach nothing."""
     problem = data.problem
     parts = data.parts
     if not problem.traits.convex:
@@ -307,7 +310,7 @@ def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> Learning
 
 
 def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
-    """The price that agrees best with what is known, in the metric ``L L^T``."""
+    """The price that agrees best with partial labels, in the metric ``L L^T``."""
     problem = data.problem
     instances = data.instances
     labels = data.labels
@@ -325,24 +328,24 @@ def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
     penalties = penalty_grid(float(scatter / changes))
     oracles = [problem.decoder(x) for x in instances]
     losses = [known.loss for known in labels]
-    return _of_fewest(calibrate_by(oracles, Zs, losses, penalties, weights))
+    return _with_fewest_changes(calibrate_by(oracles, Zs, losses, penalties, weights))
 
 
-def _of_fewest(calibration: Calibration) -> Calibration:
-    """With the largest of the best prices, where labels ask for changes and forbid none.
+def _with_fewest_changes(calibration: Calibration) -> Calibration:
+    """Prefer the largest of the best prices if the smallest price is one of them.
 
-    However small prices are as good then, as for samples here and there that differ.
+    It is if labels ask for changes and forbid none, as those of a few scattered samples do.
     """
     tied = calibration.tied
     n = calibration.penalties.size
     if tied[0] > 0 or tied[-1] == n - 1:
         return calibration
     away = np.abs(np.arange(n) - tied[-1]) / n
-    return replace(calibration, criterion=calibration.losses + TRACE_OF_LOSS * away)
+    return replace(calibration, criterion=calibration.losses + TIE_BREAK * away)
 
 
-def gain_over_nothing(metric: Metric, data: TrainingSet) -> Floats:
-    """Difference of the loss of each instance from the loss of no change at all, (N,)."""
+def _gains_over_no_change(metric: Metric, data: TrainingSet) -> Floats:
+    """By how much the loss of each instance is less than that of no change at all, (N,)."""
     counts = [_count(data.problem, known) for known in data.labels]
     tasks = [(x, K, Constraint()) for x, K in zip(data.instances, counts, strict=True)]
     guesses = spread("judging", _partition, tasks, (data.problem, metric))
@@ -366,7 +369,7 @@ def _partition(
 
 
 def _count(problem: PartitionProblem, known: Known) -> int | None:
-    """The number of clusters to decode into: of full labels, where there is no price of one."""
+    """The number of clusters to decode into; None if the price decides it."""
     if known.truth is None:
         return known.constraint.n_clusters
     traits = problem.traits

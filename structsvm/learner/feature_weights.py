@@ -12,7 +12,7 @@ from structsvm.support import Floats
 
 
 def metric_of(learner: Any) -> Metric:
-    """The metric of a fitted learner; refused if what it learned is none."""
+    """The metric of a fitted learner; refuse a learner whose model is none."""
     check_is_fitted(learner)
     model = getattr(learner, "model_", None)
     if not isinstance(model, Metric):
@@ -34,7 +34,7 @@ def scaled_factor(learner: FittedMetric) -> Floats:
 
 
 def price_ratio(learner: FittedMetric) -> float | None:
-    """The price of the untrained metric over that of the learned one, if they are in its units."""
+    """The price of the untrained metric over that of the learned one; None without prices."""
     learned = metric_of(learner).price
     untrained = learner.baselines_["untrained"].metric_.price
     if not learner.problem_.traits.convex or untrained is None or learned is None:

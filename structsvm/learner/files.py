@@ -52,10 +52,10 @@ from structsvm.support import Archive, Codec, Unstorable, Unstored
 
 MODEL = Archive("model", 7, ModelFileError)
 WRONG = (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError)
-"""Errors that reading may end in where a file was written by nobody's ``save``."""
+"""Errors that reading may raise for a file that ``save`` did not write."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy")
 ROOMS = ("baselines", "features", "graphs", "parallel", "partitions", "solvers")
-"""Public rooms whose classes a model file may name, beside problems, and what follows here."""
+"""Public packages whose classes model files may name, beside problems and the tables below."""
 INTERNAL: dict[str, type] = {
     cls.__name__: cls
     for cls in (
@@ -72,7 +72,7 @@ OF_BASELINES = {
     "frame_classifier": ("PricedStates", "SmoothedStates"),
     "row_classifier": ("Classes", "SeenNodes", "Regions"),
 }
-"""What else model files name, by the module of :mod:`structsvm.baselines` that has it."""
+"""Internal classes that model files may name, by their module in :mod:`structsvm.baselines`."""
 STORED_ESTIMATORS = {
     "DecisionTreeClassifier": "sklearn.tree",
     "DummyClassifier": "sklearn.dummy",
@@ -130,7 +130,7 @@ def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
 
 
 def _ours(name: str) -> type | None:
-    """The class of this library of a name, if model files may name it."""
+    """The class of this library with this name; None if model files may not name it."""
     rooms = (import_module(f"structsvm.{room}") for room in ROOMS)
     public = (getattr(room, name) for room in rooms if name in room.__all__)
     module = next((module for module, names in OF_BASELINES.items() if name in names), None)
@@ -197,7 +197,7 @@ def save(learner: Learner | StructuredSVM, path: str | PathLike[str]) -> None:
         raise ModelFileError(
             f"{error}, which a model file cannot hold: use one of {sorted(STORED_ESTIMATORS)}"
         ) from error
-    from structsvm.support import __version__  # which reads metadata: not at import
+    from structsvm.support import __version__  # reads metadata, so not when this is imported
 
     libraries = {"python": python_version(), "structsvm-partitioning": __version__}
     libraries |= {library: version(library) for library in LIBRARIES}
@@ -205,7 +205,7 @@ def save(learner: Learner | StructuredSVM, path: str | PathLike[str]) -> None:
 
 
 def _storable(learner: Any, codec: Codec) -> Any:
-    """A copy without what a file cannot hold, of which parameters are noted."""
+    """A copy of a learner without what a file cannot hold; parameters become :class:`Unstored`."""
     kept = copy(learner)
     parameters = learner.get_params(deep=False)
     for name, value in vars(learner).items():
@@ -219,9 +219,9 @@ def _storable(learner: Any, codec: Codec) -> Any:
         kept.solution_ = replace(kept.solution_, support=None)
         return kept
     if getattr(kept.inputs_, "scores", None) is not None:
-        kept.inputs_ = replace(kept.inputs_, scores=None)  # those of a baseline, found again
+        kept.inputs_ = replace(kept.inputs_, scores=None)  # loading takes them from a baseline
     kept.baselines_ = {}
-    if codec.lost(kept, type(learner).__name__):  # which is refused as a whole
+    if codec.lost(kept, type(learner).__name__):  # packing refuses it as a whole
         return kept
     for name, baseline in learner.baselines_.items():
         own = _storable(baseline, codec)
@@ -274,7 +274,7 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
 
 
 def load_learner(path: str | PathLike[str]) -> Learner:
-    """A learner of partitions, which commands are about."""
+    """Read a model file for a command; refuse one that holds no learner of partitions."""
     learner = load(path)
     if not isinstance(learner, Learner):
         raise ModelFileError(

@@ -1,4 +1,4 @@
-"""What is asked of a fitted learner."""
+"""Protocols of fitted learners, for modules that :mod:`structsvm.learner.learner` imports."""
 
 from typing import Any, Protocol
 
@@ -9,7 +9,7 @@ from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem
 
 
 class Fitted(Protocol):
-    """What a fitted learner has, as far as it is asked here."""
+    """The attributes of a fitted learner that these modules read."""
 
     problem_: PartitionProblem
     inputs_: Any
@@ -21,7 +21,7 @@ class Fitted(Protocol):
 
 
 class FittedMetric(Fitted, Protocol):
-    """What one has whose model is a metric."""
+    """A fitted learner whose model is a metric."""
 
     @property
     def metric_(self) -> Metric: ...
@@ -30,7 +30,7 @@ class FittedMetric(Fitted, Protocol):
 
 
 def partition_of(truth: EquivalenceMatrix | NodeLabels) -> EquivalenceMatrix:
-    """The partition of the items; of nodes, such as superpixels, where pixels have the labels."""
+    """The partition of the items, or of the nodes, such as superpixels, if pixels are labelled."""
     return truth.M if isinstance(truth, NodeLabels) else truth
 
 

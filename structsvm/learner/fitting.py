@@ -1,4 +1,4 @@
-"""How to learn: what the parameters stand for, and learning from full labels."""
+"""The settings that parameters stand for, and learning a metric from full labels."""
 
 import logging
 import math
@@ -60,11 +60,11 @@ from structsvm.support import (
 
 LEARNED_KINDS = ("full", "diagonal")  # kinds of metrics that a structured SVM learns
 IDLE = {"regularizer": "squared", "lam": None, "solver": "auto", "constraints": None}
-"""Values of the parameters that say nothing about a metric in closed form."""
+"""Parameters that a metric in closed form has no use for, with their defaults."""
 PART_OF_OLDA, SHRINKAGE_BESIDE = 0.3, 0.8
-"""What OLDA counts in the mean with a diagonal metric, and how far its covariance is shrunk then.
-They were chosen on draws of five recordings of activities, of people who are not judged: the loss
-was less by 0.14 +- 0.04, and on four other sets by nothing beyond chance."""
+"""The weight of OLDA in the mean with a diagonal metric, and the shrinkage of its covariance there.
+They were chosen on draws of five recordings of activities, of people on whom nothing is judged: the
+loss was less by 0.14 +- 0.04, and on four other sets it differed by no more than chance."""
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
 
@@ -80,9 +80,9 @@ class Settings:
     lam: float
     features: RecordingTransformer | None
     standardize: str | None
-    shrinkage: float | None  # of the covariance in a closed form; None for that of the form
+    shrinkage: float | None  # of the covariance in a closed form; None for the form's default
     whiten: Whitening | None
-    """Makes the features that learning sees; None for those that it is given."""
+    """Computes the matrix by which features are multiplied before learning; None for none."""
     is_mean: bool
     """Whether the metric is the mean of the learned one and of OLDA."""
     solver: Solver
@@ -125,12 +125,13 @@ class Settings:
             constraints=parameters["constraints"],
             backend=backend_from(parameters["backend"], parameters["n_jobs"]),
         )
-        # What does not suit any data is refused before they are read.
+        # Settings that the solver cannot minimise for any data are refused before these are read.
         center = np.asarray(getattr(regularizer, "center", 0.0))
         objective = problem.objective(metric, len(np.atleast_1d(center)))
         omega = objective.regularizer(regularizer, settings.lam)
-        of_any = (settings.constraints, 1, traits.convex)
-        settings.solver.check(Outline(objective.weight_space(), omega, *of_any))
+        space = objective.weight_space()
+        outline = Outline(space, omega, settings.constraints, 1, traits.convex)
+        settings.solver.check(outline)
         return settings
 
 
@@ -191,10 +192,10 @@ NOT_RESUMED = (
     parameter("resume")
     + " keeps one convex problem: it is not for partial labels, nor for a closed form"
 )
-INEXACT = 1e-6  # a share of the size of scores by which two may differ for rounding
+INEXACT = 1e-6  # relative difference of two scores that is still rounding
 CHECKED = 10  # training instances, at most, that are partitioned to check a problem
 BEGUN_BY, SOLVED_BY = 0.15, 0.85
-"""What part of the time has passed, about, when the untrained metric is known, and the learned."""
+"""The share of the time, about, after which the untrained metric is known, and the learned one."""
 logger = logging.getLogger("structsvm")
 Callback = Callable[[HistoryEntry], None]
 
@@ -219,7 +220,7 @@ class FitResult:
 
 @dataclass(frozen=True, eq=False)
 class FitState:
-    """Standardised instances whose partitions are known, and what ``lam`` has no part in."""
+    """The objective of standardised instances with full labels; ``lam`` is in its regularizer."""
 
     data: TrainingSet
     objective: Objective
@@ -264,8 +265,8 @@ class FitState:
 def mean_with_olda(factor: Floats, data: TrainingSet) -> Floats:
     """The mean of a metric and of OLDA, each divided by its price."""
     own = data.problem.calibrate(factor, data.examples).penalty
-    olda, calibration = tuned("olda", data.problem, data.examples, SHRINKAGE_BESIDE)
-    parts = [(factor, (1 - PART_OF_OLDA) / own), (olda, PART_OF_OLDA / calibration.penalty)]
+    calibration, olda = tuned("olda", data.problem, data.examples, SHRINKAGE_BESIDE)
+    parts = [(factor, (1 - PART_OF_OLDA) / own), (olda.factor, PART_OF_OLDA / calibration.penalty)]
     return np.hstack([math.sqrt(weight) * part for part, weight in parts])
 
 
@@ -311,12 +312,11 @@ def in_closed_form(settings: Settings, data: TrainingSet) -> FitResult:
     if name == "untrained":
         calibration, metric = untrained_of(data)
     else:
-        factor, calibration = tuned(name, data.problem, data.examples, settings.shrinkage)
-        metric = calibration.metric(factor)
-    return in_closed_form_of(calibration, metric, data, time.perf_counter() - begun)
+        calibration, metric = tuned(name, data.problem, data.examples, settings.shrinkage)
+    return closed_form_result(calibration, metric, data, time.perf_counter() - begun)
 
 
-def in_closed_form_of(
+def closed_form_result(
     calibration: Calibration, metric: Metric, data: TrainingSet, seconds: float
 ) -> FitResult:
     solution = Solution(
@@ -336,12 +336,7 @@ def in_closed_form_of(
 
 def untrained_of(data: TrainingSet) -> tuple[Calibration, Metric]:
     """The untrained metric of standardised instances, with the price that suits their labels."""
-
-    def found() -> tuple[Calibration, Metric]:
-        factor, calibration = tuned("untrained", data.problem, data.examples)
-        return calibration, calibration.metric(factor)
-
-    return data.once("untrained", found)
+    return data.once("untrained", lambda: tuned("untrained", data.problem, data.examples))
 
 
 def _check_inference(data: TrainingSet, metric: Metric) -> None:
@@ -359,7 +354,7 @@ def _check_inference(data: TrainingSet, metric: Metric) -> None:
 
 
 def is_missed(name: str, i: int, missed: float, size: float) -> bool:
-    """Whether a prediction, which maximises the score, has less than the truth; OracleWarning."""
+    """Warn, and return True, if the score of a prediction is below that of the truth."""
     if missed <= INEXACT * size:
         return False
     warn(

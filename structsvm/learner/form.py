@@ -38,17 +38,17 @@ class Form:
     """One instance, a list of instances, or a mapping of instances by name."""
 
     instances: Any
-    """What a problem reads: a list, or what it makes one of by itself."""
+    """What the ``read`` of a problem takes: a list, or anything else that it can list itself."""
     keys: tuple[Hashable, ...] | None = None
     """The names, if the instances came in a mapping."""
     single: bool = False
-    """Whether a single array, data frame or recording came."""
+    """Whether the input was a single array, data frame or recording."""
     features: list[str] | None = None
     """The names of the columns of recordings."""
     recorded: tuple[Any, ...] = ()
-    """The recordings, if these came."""
+    """The :class:`~structsvm.io.Recording` s, if the input was such."""
     rows: tuple[Rows, ...] = ()
-    """The rows of each, where these are in the order of time."""
+    """The rows of each instance in the order of time; empty if the order means nothing."""
     panel: Any = None
     """The frame that held them all, if one did."""
 
@@ -59,16 +59,17 @@ class Form:
         features: Sequence[Any] | None = None,
         problem: PartitionProblem | None = None,
     ) -> "Form":
-        """Take apart what is given; a problem of recordings has the rows in the order of time."""
+        """Take the input apart; the rows of recordings are brought into the order of time."""
         if is_prepared(Xs):
             return cls(Xs)
-        Xs = as_frame(list(Xs) if isinstance(Xs, Iterator) else Xs)  # gone through only once
+        Xs = as_frame(list(Xs) if isinstance(Xs, Iterator) else Xs)  # an iterator is read once
         words = None if problem is None else problem.traits.words
         in_time = problem is not None and problem.traits.contiguous
         parts = panel(Xs) if in_time else None
         if parts is not None:
             return cls(Xs, panel=Xs)._in_time(list(parts.values()), features)
-        source = None if isinstance(Xs, list | tuple) else source_of(Xs)  # paths may be of images
+        # A list may be one of paths of images, and is no source of arrays.
+        source = None if isinstance(Xs, list | tuple) else source_of(Xs)
         if source is not None and source is not Xs and isinstance(source.keys, tuple):
             return cls(source, source.keys)
         form = cls._listed(Xs, in_time)
@@ -86,7 +87,7 @@ class Form:
 
     @classmethod
     def _listed(cls, Xs: Any, in_time: bool) -> "Form":
-        """Instances in a list where they are in a mapping, a stack, or one alone."""
+        """Make a list of a mapping, of a stack of arrays, or of a single instance."""
         if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are both
             return cls(list(Xs.values()), tuple(Xs))
         ndim = np.ndim(Xs) if hasattr(Xs, "__array__") else None
@@ -101,8 +102,8 @@ class Form:
         return [rows_in_time(x, f"frame {name}") for x, name in pairs]
 
     @classmethod
-    def given_to(cls, learner: Any, Xs: Any) -> "Form":
-        """Take apart what is given to a learner; one that is not fitted says so itself."""
+    def for_learner(cls, learner: Any, Xs: Any) -> "Form":
+        """Take apart the input of a method of a learner, which checks that it is fitted."""
         names = getattr(learner, "feature_names_in_", None)
         return cls.of(Xs, names, getattr(learner, "problem_", None))
 
@@ -139,17 +140,16 @@ class Form:
 
     @property
     def times(self) -> list[Any]:
-        """What the times of the rows are in whatever holds them, (T_i,), as far as known."""
+        """The times of the rows of each, (T_i,), as the input has them; None if it has none."""
         return [
             index if axis is not None and index is not None else getattr(axis, "values", None)
             for axis, index in zip(self.axes, self.indices(len(self.rows)), strict=True)
         ]
 
-    def told(self, learned: Mapping[str, Sequence[float]] | None = None) -> "Form":
-        """Warn of gaps, and of other rates than those learned from; return the form itself."""
+    def warn_about_times(self, learned: Mapping[str, Sequence[float]] | None = None) -> None:
+        """Warn of gaps, and of other rates than those that were learned from."""
         if any(axis is not None for axis in self.axes):
             warn_about_times([self._called(i) for i in range(len(self.rows))], self.axes, learned)
-        return self
 
     def indices(self, n: int) -> list[Any]:
         """The index of each of n instances that is a pandas frame, (T_i,); None for any other."""
@@ -159,7 +159,7 @@ class Form:
         return [getattr(x, "index", None) if is_frame(x) else None for x in frames]
 
     def labels(self, ys: Any, *, known: bool = False) -> Any:
-        """Labels in the order of instances and rows, of all, or what is ``known`` of some."""
+        """Labels in the order of instances and rows; ``known`` ones may be of some instances."""
         called = "what is known" if known else "labels"
         if ys is None and not known and any(one.y is not None for one in self.recorded):
             ys = [one.y for one in self.recorded]
@@ -189,7 +189,7 @@ class Form:
         return ordered
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
-        """What is given for each instance, in their order, if it came by their names."""
+        """Values in the order of the instances, if they came by names, of all or of ``some``."""
         if isinstance(ys, Iterator):
             return list(ys)
         if self.keys is None or not isinstance(ys, Mapping):
@@ -205,17 +205,19 @@ class Form:
         return [ys.get(key) for key in self.keys]
 
     def _called(self, i: int) -> str:
+        """The name of an instance in messages."""
         if self.recorded:
             return str(self.recorded[i].name)
         what = "frame" if self.rows and is_frame(self.rows[i].X) else "recording"
         return f"{what} {i}" if self.keys is None else f"{what} {self.keys[i]!r}"
 
     def answer(self, answers: list[Any]) -> Any:
+        """The answers, one for each instance, in the form of the input."""
         if self.keys is not None:
             return dict(zip(self.keys, answers, strict=True))
         return answers[0] if self.single else answers
 
 
 def is_prepared(Xs: Any) -> TypeGuard[list[Instance]]:
-    """Whether instances are as a model sees them, which are used as they are."""
+    """Whether this is a list of prepared instances, which models see as they are."""
     return isinstance(Xs, list) and bool(Xs) and all(isinstance(x, Instance) for x in Xs)

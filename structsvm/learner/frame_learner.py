@@ -29,23 +29,24 @@ from structsvm.partitions.equivalence import runs_of, stretches_of
 from structsvm.support import Bools, Floats, Interrupts, Ints, among, hook, share, stage
 
 LAGS = (-0.25, -0.125, 0.0, 0.125, 0.25)
-WINDOWS = (0.25, 0.5, 1.0)  # lags, and widths of windows, that classifiers see, in typical segments
+WINDOWS = (0.25, 0.5, 1.0)
+"""Lags and widths of windows that classifiers see, in lengths of a typical segment."""
 SHORT, SHORTER = (5, 15, 45, 135), 6.0
-"""Widths in samples of windows that they see as well where a typical segment is so many times as
-long: periods and jerks last as long however long segments are. Of drawn signals of swimmers, whose
-typical segment has 548 samples, a kernel then names .92 right for .82."""
+"""Widths in samples of further windows, each for typical segments more than so many times as long:
+periods and jerks are as short in long segments. On drawn signals of swimmers, whose typical segment
+has 548 samples, a kernel classifier then names .92 of the samples right, and .82 without."""
 STATISTICS = ("mean", "spread", "slope")
-"""What they see of windows. The slope tells speeds apart, wherever something is: of drawn gaze a
-kernel names .83 right for .78."""
+"""Statistics of windows that classifiers see. The slope tells speeds apart at any position: on
+drawn signals of gaze a kernel classifier names .83 of the samples right, and .78 without."""
 SIGNALS = 16
-"""Columns up to which they may be raw signals: more of them are features, which show periods and
-speeds themselves; in one draw of five recordings of har_spsw slopes of these gained nothing."""
+"""The largest number of columns that are taken for raw signals. More columns are features, which
+show periods and speeds themselves: on five recordings of har_spsw their slopes gained nothing."""
 SCORED_BY, TRIED_BY, LEARNED_BY = 0.6, 0.8, 0.85
-"""The parts of the time, about, after which classifiers have scored the recordings, settings were
-tried, and the search for segments was learned from all of them."""
+"""The shares of the time, about, after which classifiers have scored the recordings, settings were
+tried, and the search for segments was learned from all recordings."""
 
 ENDS_AT_ONCE = 1_000_000
-"""Segment ends that are compared with a truth at once, at most, in one call of each search."""
+"""Segment ends that are compared with a true segmentation at once, at most."""
 
 
 class FrameLearner(Learner):
@@ -59,7 +60,7 @@ class FrameLearner(Learner):
 
     @abstractmethod
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> "Scored":
-        """Learn from checked labels, and score the recordings by what has not seen them."""
+        """Learn classifiers, and score each recording by some that have not seen it."""
 
     @abstractmethod
     def _losses(self, scored: "Scored") -> tuple[Sequence[Any], Floats]:
@@ -67,7 +68,7 @@ class FrameLearner(Learner):
 
     @abstractmethod
     def _tuned(self, scored: "Scored", choices: Sequence[Any], losses: Floats) -> Model:
-        """Choose the settings; usual ones where nothing is known that was held out."""
+        """Build the model with the settings of least loss, or usual ones if none were tried."""
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         with Interrupts() as interrupts, interrupts.released():
@@ -83,10 +84,10 @@ class FrameLearner(Learner):
         return Learned(self._stage, model)
 
     def learn_held_out(self, data: TrainingSet) -> tuple[list[Instance], list[Model]]:
-        """Learn as ``fit`` does, and say of each recording what others taught.
+        """Learn as ``fit`` does, and return what the other folds teach about each recording.
 
-        That is the probabilities by a classifier of the other folds, and the settings of the search
-        for segments that are chosen on them.
+        That is each instance with the probabilities by a classifier of the other folds, and the
+        model whose settings are chosen on those folds.
 
         Raises
         ------
@@ -114,10 +115,11 @@ class FrameLearner(Learner):
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of ``classes_`` at each sample, not smoothed, (T_i, C) each.
 
-        Of a classifier of boundaries, that a segment begins within ``tolerance`` of it, (T_i,).
+        A classifier of boundaries returns (T_i,) each: the probability that a segment begins within
+        ``tolerance`` samples.
         """
         check_is_fitted(self)
-        form = Form.given_to(self, X)
+        form = Form.for_learner(self, X)
         probabilities = [np.asarray(instance.states) for instance in prepared(self, form.instances)]
         return form.answer(
             [p[:, 1] for p in probabilities] if self.classes_ is None else probabilities
@@ -163,20 +165,19 @@ def losses_of(
     losses = np.empty((len(segmentations), len(truths)))
     for i, truth in enumerate(truths):
         paths = [of_choice[i] for of_choice in segmentations]
-        some = max(1, ENDS_AT_ONCE // max(map(len, paths)))
-        for k in range(0, len(paths), some):
-            counts = np.array([len(path) for path in paths[k : k + some]])
+        size = max(1, ENDS_AT_ONCE // max(map(len, paths)))
+        for k in range(0, len(paths), size):
+            batch = paths[k : k + size]
+            counts = np.array([len(path) for path in batch])
             bounds = np.zeros((counts.size, counts.max() + 1), dtype=np.int64)
-            bounds[:, 1:][np.arange(counts.max()) < counts[:, None]] = [
-                *chain(*paths[k : k + some])
-            ]
-            losses[k : k + some, i] = path_losses(truth.boundaries, bounds, counts)
+            bounds[:, 1:][np.arange(counts.max()) < counts[:, None]] = [*chain(*batch)]
+            losses[k : k + size, i] = path_losses(truth.boundaries, bounds, counts)
     return losses
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Samples of a recording, next to each other, whose segmentation is known."""
+    """Consecutive samples of a recording whose segmentation is known."""
 
     recording: int
     start: int
@@ -184,7 +185,7 @@ class Stretch:
     truth: EquivalenceMatrix
     n_samples: int  # of the recording
     beside: tuple[int, int] = (0, 0)
-    """Samples without a label before it and after it, up to the next ones that have any."""
+    """The numbers of samples before and after it, up to the next ones that have labels."""
 
     @property
     def edges(self) -> tuple[bool, bool]:
@@ -192,7 +193,7 @@ class Stretch:
         return self.start == 0, self.end == self.n_samples
 
     def of(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """The part of what every recording has for its samples, (end - start, ...)."""
+        """The part of per-sample ``values`` of all recordings, (end - start, ...)."""
         return values[self.recording][self.start : self.end]
 
 
@@ -200,14 +201,14 @@ class Stretch:
 class Scored:
     """Training recordings, and what classifiers say of them that have not seen them."""
 
-    probabilities: Sequence[Floats]  # (T_i, C) each; none where no recording can be held out
+    probabilities: Sequence[Floats]  # (T_i, C) each; empty if no recording can be held out
     known: Sequence[Stretch]
-    fold: Ints  # in which each recording was held out, (N,)
+    fold: Ints  # the fold in which each recording was held out, (N,)
     codes: Sequence[Ints]  # numbers of the states of each recording, (T_i,)
     units: Ints  # the group of each recording, or its own number, (N,)
 
     def at(self, which: NDArray[np.bool_]) -> "Scored":
-        """With some of the known stretches."""
+        """The same recordings with some of the known stretches."""
         kept = [part for part, take in zip(self.known, which.tolist(), strict=True) if take]
         return replace(self, known=kept)
 
@@ -271,9 +272,9 @@ def read_named(
 
 
 def bridged(code: Ints) -> Ints:
-    """States with a change in the middle of gaps that are shorter than the labels on both sides.
+    """Fill gaps between two states that are shorter than the labelled segments on both sides.
 
-    These are of two states, so that there is a change, and hardly another segment.
+    There is a change in such a gap, put into its middle, and another segment is unlikely.
     """
     starts, ends, states = segments_of(code)
     lengths = ends - starts
@@ -295,7 +296,7 @@ class StatePath(Model):
 
     @abstractmethod
     def score(self, problem: Any, p: Floats) -> StateScore:
-        """What a path earns, given the probabilities of states, (T, C)."""
+        """The score of paths, given the probabilities of states, (T, C)."""
 
     def partition(self, problem: Any, instance: Instance, constraint: Constraint) -> Found:
         """The segments of the best path."""
@@ -306,7 +307,7 @@ class StatePath(Model):
     def margins(
         self, problem: Any, instance: Instance, constraint: Constraint, tolerance: int
     ) -> tuple[Found, Floats]:
-        """The same, and by how much the score of the best path without each change is less."""
+        """The best segments, and how much less the best path without each change scores."""
         score = self._score_of(problem, instance)
         margins = state_margins(score, constraint.n_clusters, constraint, tolerance)
         return Found.of(runs_of(margins.states), margins.states), margins.boundaries
@@ -314,12 +315,12 @@ class StatePath(Model):
     def losses_with(
         self, problem: Any, instance: Instance, constraint: Constraint, places: Ints
     ) -> Floats:
-        """By how much the score of the best path with each change is less."""
+        """How much less the best path with a change at each of ``places`` scores."""
         score = self._score_of(problem, instance)
         return losses_with(score, places, constraint.n_clusters, constraint)
 
     def _score_of(self, problem: Any, instance: Instance) -> StateScore:
-        """What a path earns whose segments have the lengths that the problem allows."""
+        """The score of paths whose segments have the lengths that the problem allows."""
         score = self.score(problem, np.asarray(instance.states))
         shortest = getattr(problem, "min_length", 1)
         longest = getattr(problem, "max_length", None)

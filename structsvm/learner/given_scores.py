@@ -1,4 +1,4 @@
-"""Scores of states that are given: which column is which state's, and whether they can be used."""
+"""Scores of states that users give: the column of each state, and checks of the scores."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,19 +19,19 @@ PREFIX = "probability_"
 """What tables of scores put before the names of states (SimBA), in any case."""
 
 TOO_RIGHT = 0.99
-"""A share of labelled samples from which on their scores look like those of training recordings."""
+"""The share of samples named right from which on scores look like those of training recordings."""
 
 IN_ORDER = 0.9
-"""A share of the best sum of mean scores that columns in the order of states have, if they are."""
+"""Columns are in the order of states if their mean scores sum to this share of the best order's."""
 
 NAMED = wording(
     "by their names in a data frame, or ScoreDecoder(classes=[...])",
     of_files="by their names in the header, or in an array 'features' beside X in .npz files",
 )
-"""Where columns have the names of states."""
+"""How users name columns after states, in messages."""
 
 REST = -1
-"""In place of the column of a state that has what the others leave to one."""
+"""In place of a column, for a state whose score is one minus those of all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +41,14 @@ class GivenScores(Stage):
     reach = (0, 0)
 
     columns: Ints
-    """The column of each state, (C,); -1 for one that has what the others leave to one."""
+    """The column of each state, (C,), or :data:`REST`."""
     classes: NDArray[Any]
 
     @classmethod
     def of(
         cls, Xs: Sequence[Floats], states: States, names: Sequence[Any] | None, is_asked: bool
     ) -> "GivenScores":
-        """Find the column of each labelled state, by names that are asked for, or tables have."""
+        """Find the column of each labelled state, by names from a table or the user."""
         P = Xs[0].shape[1]
         column = _columns_by_name(names, P, is_asked)
         labelled = [_plain(name) for name in states.classes.tolist()]
@@ -73,7 +73,7 @@ class GivenScores(Stage):
         return scores._with_others([column[name] for name in kept], kept)
 
     def _with_others(self, columns: Iterable[int], names: Sequence[str]) -> "GivenScores":
-        """With states that have a column and no label."""
+        """Add states that have a column and no label."""
         if not names:
             return self
         warn(
@@ -95,7 +95,7 @@ class GivenScores(Stage):
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
         scores = self.of_columns([filled(instance.X) for instance in instances])
         if self._rest.size:
-            tell_of_sums(scores)
+            warn_of_sums(scores)
         return [replace(instance, states=p) for instance, p in zip(instances, scores, strict=True)]
 
     def online(self, X: Floats) -> Floats:
@@ -103,7 +103,7 @@ class GivenScores(Stage):
         return self._of(X, 0)
 
     def of_columns(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The scores of the states, (T_i, C) each; what is no probability is refused."""
+        """The scores of the states, (T_i, C) each; refuse negative ones."""
         return [self._of(X, i) for i, X in enumerate(Xs)]
 
     def _of(self, X: Floats, i: int) -> Floats:
@@ -126,7 +126,7 @@ class GivenScores(Stage):
 
     @cached_property
     def _rest(self) -> Ints:
-        """The states that have what the others leave to one."""
+        """The numbers of the states without a column, whose score is what the others leave."""
         return np.flatnonzero(self.columns == REST)
 
     @property
@@ -148,7 +148,7 @@ def _first_negative(p: Floats) -> int:
 
 
 def _columns_by_name(names: Sequence[Any] | None, P: int, is_asked: bool) -> dict[str, int]:
-    """The column of each name, only of those that say that they are probabilities, if some do."""
+    """The column of each name; only of those with :data:`PREFIX`, if a table has such."""
     if names is None:
         return {}
     if len(names) != P or len({*map(str, names)}) < P:
@@ -156,18 +156,18 @@ def _columns_by_name(names: Sequence[Any] | None, P: int, is_asked: bool) -> dic
             f"classes must name each of the {counted(P, 'column')} of the scores once, got "
             f"{some_of(names)}"
         )
-    said = [j for j, name in enumerate(names) if str(name).lower().startswith(PREFIX)]
-    return {_plain(names[j]): j for j in (range(P) if is_asked or not said else said)}
+    prefixed = [j for j, name in enumerate(names) if str(name).lower().startswith(PREFIX)]
+    return {_plain(names[j]): j for j in (range(P) if is_asked or not prefixed else prefixed)}
 
 
 def _plain(name: Any) -> str:
-    """The name of a state, however a table of scores writes it."""
+    """The name of a state as text, without blanks around it and :data:`PREFIX`."""
     text = str(name).strip()
     return text[len(PREFIX) :] if text.lower().startswith(PREFIX) else text
 
 
 def _unnamed(Xs: Sequence[Floats], states: States) -> GivenScores:
-    """The column of each state where columns have no names of states."""
+    """The column of each state if columns are not named after states."""
     classes = states.classes
     C = classes.size
     P = Xs[0].shape[1]
@@ -175,9 +175,9 @@ def _unnamed(Xs: Sequence[Floats], states: States) -> GivenScores:
         others = [j for j in range(P) if j not in classes]
         scores = GivenScores(classes.astype(np.int64), classes)
         return scores._with_others(others, list(map(str, others)))
-    if (C, P) == (2, 1):  # of the presence of what is one of two labels
-        there = int(_mean_scores(np.vstack(Xs), states.codes).argmax())
-        return GivenScores(np.where(np.arange(2) == there, 0, REST), classes)
+    if (C, P) == (2, 1):  # the only column is that of the state in which it is higher
+        scored = int(_mean_scores(np.vstack(Xs), states.codes).argmax())
+        return GivenScores(np.where(np.arange(2) == scored, 0, REST), classes)
     if P != C:
         raise DataError(
             f"scores have {counted(P, 'column')} and the labels name {counted(C, 'state')}, "
@@ -198,13 +198,13 @@ def _mean_scores(rows: Floats, codes: Sequence[Ints]) -> Floats:
 
 
 def _best_order(means: Floats) -> Ints | None:
-    """The columns of the states by mean scores, (C,); None if they are in the order of states."""
+    """The columns of the states by mean scores, (C,); None if they seem to be in order already."""
     order = linear_sum_assignment(means, maximize=True)
     return None if means.trace() >= IN_ORDER * means[order].sum() else order[1]
 
 
-def tell_of_sums(scores: Sequence[Floats]) -> None:
-    """Say where scores of states do not sum to one."""
+def warn_of_sums(scores: Sequence[Floats]) -> None:
+    """Warn of a recording whose scores do not sum to one."""
     sums = [float(np.abs(p.sum(axis=1) - 1.0).max(initial=0.0)) for p in scores]
     if max(sums, default=0.0) > SUM_TOLERANCE:
         worst = int(np.argmax(sums))
@@ -215,8 +215,8 @@ def tell_of_sums(scores: Sequence[Floats]) -> None:
         )
 
 
-def tell_of_scores(scores: Sequence[Floats], codes: Sequence[Ints], classes: Any) -> None:
-    """Say where scores look like those of other states, or of training recordings."""
+def warn_of_scores(scores: Sequence[Floats], codes: Sequence[Ints], classes: Any) -> None:
+    """Warn of scores that look like those of other states, or of training recordings."""
     p = np.vstack(scores)
     order = _best_order(_mean_scores(p, codes))
     if order is not None:

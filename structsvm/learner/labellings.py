@@ -15,7 +15,7 @@ WORDS = Words("instance", "labelling", "item")
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """Instances as the problem sees them, and what is known of a matrix whose rows they were."""
+    """Instances of a structured problem, and their labellings and weights if they have labels."""
 
     xs: list[Any]
     n_features: int | None = None
@@ -46,7 +46,7 @@ def read_instances(X: Any) -> Instances:
         raise DataError(
             f"X has 0 feature(s) (shape={np.shape(X)}) while a minimum of 1 is required."
         )
-    for i, x in enumerate(xs):  # what other instances hold is the problem's affair
+    for i, x in enumerate(xs):  # the problem checks instances that are no arrays
         is_real = isinstance(x, np.ndarray | np.floating) and x.dtype.kind == "f"
         if is_real and not np.isfinite(x).all():
             place = ", ".join(map(str, np.argwhere(~np.isfinite(x))[0]))

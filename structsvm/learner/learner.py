@@ -1,4 +1,4 @@
-"""The face of every method that partitions instances: what it is asked for, and gives back."""
+"""The base class of all methods that partition instances: how they learn, and what they keep."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -31,16 +31,16 @@ OPTIONAL = ("columns_", "feature_names_in_", "lost_", "margin_rates_", "steps_")
 
 @dataclass(frozen=True, eq=False)
 class How:
-    """How to learn, beside what is set, as far as a method can."""
+    """Arguments of ``fit`` that say how to learn; a method refuses those that it cannot use."""
 
     alternation: Any = None  # how partial labels are completed
     resume: str | PathLike[str] | None = None
     callback: Callable[[HistoryEntry], None] | None = None
-    part: float = 1.0  # what part of the time it takes, about; baselines are fitted in the rest
+    part: float = 1.0  # the share of the time for learning, about; baselines take the rest
 
 
 class Learned(NamedTuple):
-    """What is made of instances, what partitions them then, and labels that were completed.
+    """What a method has learned: a stage for instances, a model, and labels that it completed.
 
     Examples
     --------
@@ -65,11 +65,11 @@ def recording_tags(tags: Tags) -> Tags:
 
 
 class Learner(Predictor, ProblemParameters, ABC):
-    """What partitions instances, whatever the method.
+    """Base class of all methods that partition instances.
 
-    It reads instances and labels in any form once, as a
-    :class:`~structsvm.learner.TrainingSet`; from these a method learns a model, a small value, by
-    :meth:`_learn`, the one thing that differs. All questions about new instances go to the model.
+    ``fit`` reads instances and labels of any form as a :class:`~structsvm.learner.TrainingSet`.
+    From these a method learns a model, a small value, by :meth:`_learn`, in which alone methods
+    differ. The model partitions new instances.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Learner(Predictor, ProblemParameters, ABC):
     model_ : structsvm.partitions.Model
         What was learned; the metric of a :class:`~structsvm.MetricLearner`.
     inputs_ : Stage
-        What is made of instances before the model sees them.
+        What transforms instances before the model sees them.
     solution_ : Solution or None
         Of the optimisation problem that was solved, with its certificate; None where there is none.
     classes_ : array of shape (C,), or None
@@ -123,16 +123,13 @@ class Learner(Predictor, ProblemParameters, ABC):
 
     @abstractmethod
     def _learn(self, data: TrainingSet, how: How) -> Learned:
-        """Learn from checked instances.
-
-        Attributes that say more about what was learned are set here, ``classes_`` among them.
-        """
+        """Learn from checked instances, and set attributes of the method such as ``classes_``."""
 
     @hook
     def _check(self, how: How) -> None:
-        """Refuse, before instances are read, what no instances suit."""
-        asked = {"alternation": how.alternation, "resume": how.resume, "callback": how.callback}
-        names = [name for name, value in asked.items() if value is not None]
+        """Refuse settings and arguments of ``fit`` that suit no data, before these are read."""
+        given = {"alternation": how.alternation, "resume": how.resume, "callback": how.callback}
+        names = [name for name, value in given.items() if value is not None]
         if names:
             raise SettingsError(
                 f"{names[0]} is of learning a metric, and {type(self).__name__} learns otherwise: "
@@ -147,7 +144,7 @@ class Learner(Predictor, ProblemParameters, ABC):
     @property
     @hook
     def sees(self) -> Hashable | None:
-        """What tells metrics apart that see other features; None for what is no metric."""
+        """A key that metrics of the same features and scaling share; None if it is no metric."""
         return None
 
     @property
@@ -165,7 +162,7 @@ class Learner(Predictor, ProblemParameters, ABC):
     @property
     @hook
     def called(self) -> str:
-        """What sentences call the method."""
+        """The name of the method in sentences."""
         return f"the {type(self).__name__}"
 
     @hook
@@ -253,7 +250,7 @@ class Learner(Predictor, ProblemParameters, ABC):
                 learned = self._learn(data, how)
                 self._keep(data, learned)
                 with share("the untrained metric", how.part, how.part):
-                    self._introduce(data, learned.truths)
+                    self._describe(data, learned.truths)
                 if when_learned is not None:
                     when_learned(self)
             if which is not None and not self.interrupted_:
@@ -266,6 +263,7 @@ class Learner(Predictor, ProblemParameters, ABC):
         return self._keep(data, self._learn(data, how or How()))
 
     def _keep(self, data: TrainingSet, learned: Learned) -> Self:
+        """Set the attributes that every fitted learner has."""
         for name in OPTIONAL:
             self.__dict__.pop(name, None)
         self.inputs_ = learned.inputs
@@ -280,10 +278,10 @@ class Learner(Predictor, ProblemParameters, ABC):
             self.feature_names_in_ = np.asarray(data.names, dtype=object)
         return self
 
-    def _introduce(
+    def _describe(
         self, data: TrainingSet, truths: Sequence[EquivalenceMatrix] | None = None
     ) -> None:
-        """Note what was learned from, and how well the untrained metric does."""
+        """Keep a summary of the training data, and the untrained metric as a baseline."""
         named = self.classes_ is not None
         self.training_data_ = TrainingSummary.of(data, truths, named=named)
         self._compare_with(menu_of(data, self).reference())
@@ -314,7 +312,7 @@ class Learner(Predictor, ProblemParameters, ABC):
         return recording_tags(super().__sklearn_tags__())
 
     def _compare_with(self, fitted: "Mapping[str, Learner]") -> None:
-        """Take baselines, which may name the parts that the method finds."""
+        """Add fitted baselines, whose states may name the parts that this method finds."""
         for baseline in fitted.values():
             baseline.training_data_ = self.training_data_
         self.baselines_ = {**self.baselines_, **fitted}  # a copy of this learner keeps its own

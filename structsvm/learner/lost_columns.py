@@ -1,4 +1,4 @@
-"""Columns that are lost where a metric is used, and features that say nothing there."""
+"""Metrics without the columns of a lost sensor, and warnings about columns that are constant."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -18,7 +18,7 @@ from structsvm.partitions import Metric
 from structsvm.support import some_of
 
 RELIED_ON = 0.05
-"""A share of the weight of a metric from which on columns that are constant are named."""
+"""The share of the weight of a metric from which on constant columns are warned of."""
 SPREAD_ENDING = " spread"
 """How the name of the deviation of a column in each window ends; its mean has its name."""
 
@@ -65,10 +65,10 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
     lost = dict[str, None]()
     for pattern in [columns] if isinstance(columns, str) else columns:
         same = {pattern, f"{pattern}{SPREAD_ENDING}"}
-        these = [name for name in names if name in same or fnmatchcase(name, pattern)]
-        if not these:
+        matching = [name for name in names if name in same or fnmatchcase(name, pattern)]
+        if not matching:
             raise SettingsError(f"no column is called {pattern!r}, they are {some_of(names, 12)}")
-        lost |= dict.fromkeys(these)
+        lost |= dict.fromkeys(matching)
     made: Any = copy(learner)
     made.model_ = metric_without(learner, lost, learner.model_)
     if not made.model_.factor.any():
@@ -89,16 +89,16 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
 
 
 def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
-    """The block of a metric of the features that are made of other columns."""
+    """The metric without the features that are made of a column in ``lost``."""
     stage = learner.inputs_.features
     marks = {f"\0{j}\0": name in lost for j, name in enumerate(column_names(learner))}
     made = list(marks) if stage is None else stage.get_feature_names_out(list(marks))
-    # What is not called after the columns, such as a score, is made of all of them.
-    of = [[gone for mark, gone in marks.items() if mark in str(name)] for name in made]
-    kept = np.array([bool(those) and not any(those) for those in of])
+    # A feature that is not named after columns, such as a score, is made of all of them.
+    are_lost = [[gone for mark, gone in marks.items() if mark in str(name)] for name in made]
+    kept = np.array([bool(columns) and not any(columns) for columns in are_lost])
     factor = np.where(kept[:, None], metric.factor, 0.0)
     price = metric.price
-    # What a cluster saves is a weighted sum over features of one scale: so is what it costs.
+    # The distortion that a cluster saves is a weighted sum over features, and so is its price.
     share = np.sum(factor**2) / (np.sum(metric.factor**2) or 1.0)
     return replace(metric, factor=factor, price=None if price is None else price * share)
 
@@ -106,13 +106,13 @@ def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
 def dead_columns(
     learner: Fitted, instances: Sequence[Instance]
 ) -> list[tuple[tuple[str, ...], list[int], float]]:
-    """Columns that the metric relies on, constant as never before; where, and what they weigh."""
+    """Columns constant here but were not in training: names, instances, part of the weight."""
     metric = learner.model_
     if not isinstance(metric, Metric):
         return []
     whole = np.sum(metric.factor**2)
     if learner.problem_.traits.words.of_graphs or not whole > 0.0:
-        return []  # or so small that their squares vanish
+        return []  # the weights are zero, or so small that their squares vanish
     names = column_names(learner)
     usual = learner.training_data_.constant
     words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
@@ -120,13 +120,14 @@ def dead_columns(
     constant = constant_features(instances)
     for i in np.flatnonzero(constant.any(axis=1)).tolist():
         dead = [names[j] for j in np.flatnonzero(constant[i]).tolist() if j not in usual]
-        dead = [name for name in dead if not name.startswith(words)]  # all may be of one sex
+        # A category may well be the same throughout, such as the sex of one person.
+        dead = [name for name in dead if not name.startswith(words)]
         if dead and instances[i].n_samples > 1:
             where[tuple(dead)].append(i)
     relied_on = []
     for lost, places in where.items():
         left = np.sum(metric_without(learner, lost, metric).factor ** 2) / whole
-        # Of scores, each of which is made of all columns, nothing is said.
+        # Scores are made of all columns, so that nothing is left without one: no warning.
         if left <= 1 - RELIED_ON and (left or learner.inputs_.features is None):
             relied_on.append((lost, places, 1 - left))
     return relied_on

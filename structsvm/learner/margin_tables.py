@@ -1,4 +1,4 @@
-"""What is known of the change at the start of each segment: its margin, rate and range."""
+"""The margin, rate and range of the change at the start of each segment."""
 
 from collections.abc import Sequence
 
@@ -27,9 +27,9 @@ def margin_tables(
     tolerance: int | None,
     most: float | None = None,
 ) -> list[tuple[Found, Columns]]:
-    """Segments of prepared samples, and what is known of the change at the start of each.
+    """Segments of prepared instances, with columns about the change at the start of each.
 
-    That is its margin, its rate if known, and the samples around whose excess is at most ``most``.
+    These are its margin, its rate if known, and the range of samples with an excess up to ``most``.
     """
     n_clusters = learner.model_.n_parts if n_clusters is None else n_clusters
     problem, constraints = read_rules(learner, instances, n_clusters, rules)
@@ -40,10 +40,10 @@ def margin_tables(
     tasks = stage("margins", list(zip(instances, constraints, strict=True)))
     for i, (instance, rule) in enumerate(tasks):
         with about(problem.traits.words.numbered(i)):
-            prediction, sure = learner.model_.margins(problem, instance, rule, tolerance)
-            columns: Columns = {"margin": [None, *sure.tolist()]}
+            prediction, margins = learner.model_.margins(problem, instance, rule, tolerance)
+            columns: Columns = {"margin": [None, *margins.tolist()]}
             if rates is not None and rates.tolerance == tolerance:
-                columns["rate"] = [None, *rates(sure / unit).tolist()]
+                columns["rate"] = [None, *rates(margins / unit).tolist()]
             if most is not None:
                 everywhere = np.arange(1, instance.n_samples)
                 excess = learner.model_.losses_with(problem, instance, rule, everywhere)
@@ -53,7 +53,7 @@ def margin_tables(
 
 
 def tolerance_of(learner: Fitted, tolerance: int | None) -> int:
-    """How far a change may be away that is as good: by default that of its rates, or 5."""
+    """Samples within which two changes are the same; by default those of the rates, or 5."""
     if tolerance is None:
         rates = _rates_of(learner)
         return 5 if rates is None else rates.tolerance
@@ -68,7 +68,7 @@ def _columns_of_places(places: Places) -> Columns:
 
 
 def most_excess(learner: Fitted, level: float | None, guaranteed: bool) -> float | None:
-    """The excess up to which samples are in the ranges of a level."""
+    """The largest excess of the samples in ranges of this level; None without a level."""
     if level is None:
         return None
     rates = _rates_of(learner)
@@ -80,7 +80,7 @@ def most_excess(learner: Fitted, level: float | None, guaranteed: bool) -> float
 
 
 def alarm_margin(learner: Fitted, every: int | None, tolerance: int | None) -> float:
-    """The margin of which a stream has about one false change in so many samples; 0 for any."""
+    """The margin above which one change in ``every`` samples is false, about; 0 for all changes."""
     if every is None:
         return 0.0
     rates = _rates_of(learner)

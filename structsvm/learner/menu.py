@@ -1,4 +1,4 @@
-"""What a learner is compared with, and what is chosen from, whatever the problem."""
+"""Menus: the baselines that learners are compared with, and the candidates of model selection."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.solvers import Stopping, solver_from
 from structsvm.support import hook
 
-METRIC_COST = 0.25  # what a metric of the columns costs
+METRIC_COST = 0.25  # the cost of a metric of the columns, in the units of a Method
 FIRST = ("olda", "rca")  # metrics in closed form that answer first, the better one first
 FIRST_SECONDS = 5.0  # what learning may take for the first answer, where there is no closed form
 SHARED = ("features", "standardize", "n_jobs", "backend", "random_state")
@@ -37,7 +37,7 @@ class Menu:
     """
 
     def __init__(self, data: TrainingSet, like: Learner) -> None:
-        """List what suits instances, with what the settings of a learner say about all methods."""
+        """Take from the settings of a learner those that all methods share."""
         self.data = data
         self.like = like
         self.problem = data.problem
@@ -46,7 +46,7 @@ class Menu:
         scale = self.scale(self.metric["standardize"])
         self.metric |= {"problem": data.problem, "standardize": scale}
         self.features = getattr(like, "features", None)
-        """What the learner is learned from, not fitted; None for the columns themselves."""
+        """The features of the learner, not fitted; None for the columns themselves."""
 
     @hook
     def scale(self, standardize: Any) -> Any:
@@ -60,7 +60,7 @@ class Menu:
 
     @property
     def question(self) -> str | None:
-        """What is held out but instances: "rows", "clusters" or "states"; None for these."""
+        """What is held out: "rows", "clusters" or "states"; None for whole instances."""
         about = self.data.asks or self.data.question
         return about if about in (ROWS, CLUSTERS, STATES) else None
 
@@ -81,9 +81,9 @@ class Menu:
     @property
     @hook
     def first(self) -> Method:
-        """What answers first: the best of what takes some seconds, a candidate or not.
+        """The method that answers first: the best one that takes some seconds, a candidate or not.
 
-        That is a metric in closed form, or one that is learned in a few seconds.
+        By default it is a metric in closed form, or one that is learned in a few seconds.
         """
         for name in FIRST:
             if name in self.problem.traits.baselines:
@@ -94,16 +94,15 @@ class Menu:
         return self.of_metric("diagonal-quick", "diagonal", solver=solver, lams=(lam,))
 
     def to_choose_from(self, in_time: bool) -> list[Method]:
-        """The candidates, what answers first behind the default, if it is one or ``in_time``."""
-        answer = self.first
-        (default, *others) = self.candidates
-        if default.name == answer.name:
+        """The candidates, with :attr:`first` behind the default if it is one, or ``in_time``."""
+        first = self.first
+        default, *others = self.candidates
+        if default.name == first.name:
             return [replace(default, is_first=True), *others]
-        own = [one for one in others if one.name == answer.name]
-        if not own and in_time:
-            own = [answer]
-        rest = [one for one in others if one.name != answer.name]
-        return [default, *(replace(one, is_first=True) for one in own), *rest]
+        own = [method for method in others if method.name == first.name]
+        own = own or ([first] if in_time else [])
+        rest = [method for method in others if method.name != first.name]
+        return [default, *(replace(method, is_first=True) for method in own), *rest]
 
     # ---- metrics
 
@@ -111,9 +110,7 @@ class Menu:
         """A metric, with the settings of the learner where no others are given."""
         lams = given.pop("lams", ())
         settings = {**self.metric, "metric": metric, "lam": given.pop("lam", None)}
-        if (
-            metric not in LEARNED_KINDS
-        ):  # nothing is minimised, and nothing whitened but by the metric
+        if metric not in LEARNED_KINDS:  # a closed form minimises nothing, and whitens by itself
             settings = {k: self.metric[k] for k in ("problem", *SHARED)} | {"metric": metric}
         elif metric == "diagonal":
             settings["whiten"] = None
@@ -142,7 +139,7 @@ class Menu:
         return sorted(methods, key=lambda method: not method.is_metric)
 
     def scaled(self, estimator: Any) -> Any:
-        """A classifier, or features, scaled as was asked; "auto" is as they do by themselves."""
+        """A copy of which all stages scale as the learner does, unless that is "auto"."""
         standardize = self.metric["standardize"]
         params = {} if standardize == "auto" else estimator.get_params()
         own = [name for name in params if name.rpartition("__")[2] == "standardize"]

@@ -35,14 +35,14 @@ class Method:
     learner: Any
     """A learner with its settings, which is not fitted."""
     cost: float = 1.0
-    """What time it takes, about, in units of what a linear classifier takes."""
+    """The time that it takes, about, in units of that of a linear classifier."""
     lams: tuple[float, ...] = ()
     """Strengths to choose from in place of those of the search, for a metric without one."""
     lam: float | None = None
-    """The one of several strengths that this candidate has."""
+    """The strength of this candidate, where one method is a candidate for each of several."""
     is_first: bool = False
-    """Whether it answers first: it is tried whatever time that takes, and next in preference to the
-    default, for which it is kept if its mean loss is less, but for changes alone."""
+    """Whether it answers first: it is tried whatever time that takes, and is next in preference to
+    the default. Unless labels are changes alone, it is preferred if its mean loss is less."""
 
     @property
     def quick(self) -> bool:
@@ -83,9 +83,10 @@ class Method:
 
 
 def menu_of(data: TrainingSet, like: Any) -> Any:
-    """What is compared with a learner of such instances, or chosen in its place.
+    """The menu of a learner of these instances: its baselines, and candidates for its place.
 
-    The problem says where that is listed: the list knows all methods, and every method asks it.
+    The traits of the problem name the class of the menu, which is imported here: it knows all
+    methods, and every method needs it.
     """
     module, _, name = data.problem.traits.menu.partition(":")
     try:

@@ -37,9 +37,9 @@ from structsvm.support import (
 )
 
 SHOWN = 10  # features that are printed
-SCORED = 0.8  # what part of the time goes into features that are learned, such as scores, about
+SCORED = 0.8  # the share of the time, about, for features that are learned, such as scores
 FEWEST_TO_SCALE = 3
-"""Rows from which on a mean and a deviation of their own say something: of two each is one away."""
+"""The fewest rows that can be standardised by themselves: two rows always become -1 and 1."""
 
 
 @dataclass(eq=False, repr=False)
@@ -178,7 +178,7 @@ class MetricLearner(Learner):
 
     @property
     def sees(self) -> Hashable:
-        """What tells metrics apart that see other features."""
+        """A key that metrics of the same features and scaling share."""
         return id(self.features), self.standardize
 
     @property
@@ -193,14 +193,14 @@ class MetricLearner(Learner):
 
     @property
     def called(self) -> str:
-        """What sentences call the metric."""
+        """The name of the metric in sentences."""
         if self.is_learned:
             return "the learned metric"
         name = self.metric.upper() if self.metric in ACRONYMS else f"the {self.metric} metric"
         return name if self.features is None else f"{name} with context"
 
     def suits(self, problem: PartitionProblem) -> bool:
-        """A metric in closed form is one of those of the problem."""
+        """Whether the problem has this metric; learned ones suit all problems."""
         return self.metric in (*LEARNED_KINDS, *names_for(problem.traits))
 
     def _check(self, how: How) -> None:
@@ -269,7 +269,7 @@ class MetricLearner(Learner):
             For instances of too few rows to standardise them by themselves.
         """
         check_is_fitted(self)
-        form = Form.given_to(self, X)
+        form = Form.for_learner(self, X)
         instances = prepared(self, form.instances)
         few = [i for i, instance in enumerate(instances) if instance.n_samples < FEWEST_TO_SCALE]
         if few and self.inputs_.standardizer.centres_each:

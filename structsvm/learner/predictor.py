@@ -1,4 +1,4 @@
-"""Questions about new instances, which any method answers in the form in which they come."""
+"""Predictions of all methods for new instances, in the form in which these come."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Predictor:
-    """What was learned, asked about new instances."""
+    """The predictions of a fitted learner."""
 
     baselines_: dict[str, Any]
     inputs_: Stage
@@ -187,11 +187,11 @@ class Predictor:
             best segmentation that has no change within so many samples of it; as for
             :meth:`predict_segments`.
         max_candidates : int
-            Segments that may be running in a metric; where there are more, the older ones are
-            thinned, and what is found is no longer exact. Of states no number is needed.
+            How many starts of the segment that is running a metric keeps at most; beyond, older
+            ones are thinned, and the search is no longer exact. States need no limit.
         false_alarm_every : int, optional
-            Tell a change once its margin is so large that of those told about one in so many
-            samples is false, such as 36,000 for one an hour at 10 Hz; all changes by default. It
+            Report a change once its margin is so large that about one false change is reported in
+            so many samples, such as 36,000 for one an hour at 10 Hz; by default all changes are. It
             needs ``margin_rates_`` (:func:`structsvm.margin_rates`).
 
         Returns
@@ -221,7 +221,7 @@ class Predictor:
         the problem takes it for known.
         """
         check_is_fitted(self)
-        form = Form.given_to(self, X)
+        form = Form.for_learner(self, X)
         instances = prepared(self, form.instances)
         truths = encode_prepared(self, instances, form.labels(y))
         return mean_agreement(self, instances, truths, form.in_order(sample_weight, "weights"))
@@ -229,8 +229,9 @@ class Predictor:
     # ---- inside
 
     def _form(self, X: Any, rules: Rules) -> Form:
-        """Instances taken apart; what is known of them is put in their order."""
-        form = Form.given_to(self, X).told(getattr(self, "steps_", None))
+        """Take the input apart, and put ``known`` labels among the rules in the same order."""
+        form = Form.for_learner(self, X)
+        form.warn_about_times(getattr(self, "steps_", None))
         if "known" in rules:
             rules["known"] = form.labels(rules["known"], known=True)
         return form
@@ -238,7 +239,7 @@ class Predictor:
     def _found(
         self, X: Any, n_clusters: Counts, rules: Rules, *, named: bool = False
     ) -> tuple[Form, list[Found], Sequence[Instance]]:
-        """What the model finds in instances of any form, and the instances that it saw."""
+        """What the model finds in instances of any form, and these; ``named`` ones are prepared."""
         check_is_fitted(self)
         form = self._form(X, rules)
         instances = prepared(self, form.instances) if named else form.instances

@@ -1,4 +1,4 @@
-"""From what users hold to what the model of a fitted learner sees."""
+"""From the input of users to instances as the model of a fitted learner sees them."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -24,9 +24,9 @@ from structsvm.training_labels import labels_of_each, read_labels
 def workers_of(learner: Any) -> AbstractContextManager[None]:
     """A block whose work is done by the workers of a learner, if it has any."""
     backend = getattr(learner, "backend", "auto")
-    lost = isinstance(backend, Unstored)  # in a model file; any workers find the same
-    n_jobs = getattr(learner, "n_jobs", None)
-    return working_on(backend_from("auto" if lost else backend, n_jobs))
+    if isinstance(backend, Unstored):  # the learner is loaded; all backends find the same
+        backend = "auto"
+    return working_on(backend_from(backend, getattr(learner, "n_jobs", None)))
 
 
 def read_training(learner: Any, X: Any, y: Any, **given: Any) -> TrainingSet:
@@ -37,12 +37,13 @@ def read_training(learner: Any, X: Any, y: Any, **given: Any) -> TrainingSet:
 
 
 def as_measured(learner: Fitted, X: Any) -> list[Instance]:
+    """The instances of an input of any form, checked, without the features of the learner."""
     check_is_fitted(learner)
-    return measured(learner, Form.given_to(learner, X).instances)
+    return measured(learner, Form.for_learner(learner, X).instances)
 
 
 def measured(learner: Fitted, Xs: Any) -> list[Instance]:
-    """Instances that were taken apart already, checked."""
+    """The instances of a :class:`Form`, checked, without the features of the learner."""
     names = getattr(learner, "feature_names_in_", None)
     with workers_of(learner):
         return read_instances(learner.problem_, Xs, names, learner.n_features_in_)[0]
@@ -78,11 +79,11 @@ def prepare(learner: Fitted, X: Any) -> list[Instance]:
     (100, 1)
     """
     check_is_fitted(learner)
-    return prepared(learner, Form.given_to(learner, X).instances)
+    return prepared(learner, Form.for_learner(learner, X).instances)
 
 
 def prepared(learner: Fitted, Xs: Any) -> list[Instance]:
-    """Instances that were taken apart already, as the model sees them."""
+    """The instances of a :class:`Form` as the model sees them."""
     if is_prepared(Xs):
         return list(Xs)
     instances = measured(learner, Xs)
@@ -93,7 +94,7 @@ def prepared(learner: Fitted, Xs: Any) -> list[Instance]:
 
 
 def with_features(learner: Fitted, Xs: Any) -> tuple[Sequence[Instance], Step | None]:
-    """Instances that were taken apart already, and what is to be done to each where it is used."""
+    """The instances of a :class:`Form` with features, and the step that each still needs."""
     if is_prepared(Xs):
         return Xs, None
     instances = measured(learner, Xs)
@@ -102,14 +103,14 @@ def with_features(learner: Fitted, Xs: Any) -> tuple[Sequence[Instance], Step | 
 
 
 def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:
-    form = Form.given_to(learner, X)
+    form = Form.for_learner(learner, X)
     return encode_prepared(learner, prepared(learner, form.instances), form.labels(y))
 
 
 def encode_prepared(
     learner: Fitted, instances: Sequence[Instance], y: Any
 ) -> list[EquivalenceMatrix]:
-    """The true partitions of prepared instances, which labels give in full."""
+    """The true partitions of prepared instances; refuse partial labels."""
     values = labels_of_each(y, instances, learner.problem_.traits.words)
     labels = read_labels(learner.problem_, instances, values)
     return TrainingSet(learner.problem_, instances, labels, np.ones(len(instances)), values).truths

@@ -1,4 +1,4 @@
-"""Which partitions are allowed, as users say it, as constraints."""
+"""The rules of a prediction: known labels, lengths and counts, as constraints on partitions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ class Rules(TypedDict, total=False):
 def read_rules(
     learner: Fitted, instances: Sequence[Instance], n_clusters: Counts, rules: Rules
 ) -> tuple[PartitionProblem, list[Constraint]]:
-    """The problem with the lengths that are allowed, and a constraint for each instance."""
+    """The problem with the lengths of the rules, and a constraint for each instance."""
     problem: PartitionProblem = learner.problem_
     if not rules:
         return problem, _counted(problem, instances, [UNCONSTRAINED] * len(instances), n_clusters)
@@ -67,9 +67,9 @@ def read_rules(
 
 
 def known_states(labels: Any, n_samples: int, names: NDArray[Any]) -> tuple[int, ...]:
-    """Numbers of the states that labels name, -1 for none, (T,); nothing if they are no names.
+    """The number of the state that each label names, -1 for none, (T,); empty without names.
 
-    Numbers are no names of states that have texts as names: they say where segments begin.
+    Numbers do not name states whose names are texts: they only say where segments begin.
     """
     values = label_values(getattr(labels, "labels", labels))
     if values.shape != (n_samples,):
@@ -92,7 +92,7 @@ def _counted(
     constraints: Sequence[Constraint],
     n_clusters: Counts,
 ) -> list[Constraint]:
-    """Constraints with the number of clusters that is asked for, unless another one is known."""
+    """Constraints with the numbers of clusters that are asked for; refuse those that contradict."""
     words = problem.traits.words
     counts = cluster_counts(n_clusters, [instance.n_samples for instance in instances], words)
     for i, constraint in enumerate(constraints):

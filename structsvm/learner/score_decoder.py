@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from structsvm.data import units_of
 from structsvm.learner.frame_learner import FrameLearner, Scored, Stretch, read_named
-from structsvm.learner.given_scores import GivenScores, tell_of_scores, tell_of_sums
+from structsvm.learner.given_scores import GivenScores, warn_of_scores, warn_of_sums
 from structsvm.learner.state_decoder import Blocks, LearnedStates, StateDecoder
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles import best_states
@@ -18,23 +18,23 @@ from structsvm.solvers import solver_from
 from structsvm.support import Floats, Ints, hook, is_listed, refuse_unless
 
 N_FOLDS = 5
-"""Parts that are held out in turn where the decoder itself is judged."""
+"""Folds of recordings that are held out in turn to judge the decoder itself."""
 
 N_TRIED = 3
-"""Parts of the labelled recordings of which each is decoded by weights that the others teach."""
+"""Folds of the labelled recordings, each of which is decoded by weights learned from the others."""
 
 WORSE_HELD_OUT = 1.2
-"""Times the loss of counts from which on they are kept where weights are held out, too: theirs is
-the least of many choices. Chosen on motions and on digits, where all from 1.01 to 1.31 say the
-same, and not on the activities it is judged on: on three recordings of motions learned weights have
-2.7 to 4.1 for 1.6 to 3.0, and 1.3 to 2.1 times the loss of counts where they are held out."""
+"""Counts are kept if learned weights lose so many times as much on held-out folds: counts are the
+best of many choices. Chosen on motions and on digits, where all from 1.01 to 1.31 decide alike, and
+not on the activities it is judged on: on three recordings of motions learned weights lose 2.7 to
+4.1, where counts lose 1.6 to 3.0, and 1.3 to 2.1 times as much as counts on held-out folds."""
 
 SURE = 0.95
-"""How sure it is to be that changes of a kind are late before they are moved."""
+"""The confidence that changes between two states are found late, before they are moved."""
 
 
 class ScoreLearner(FrameLearner):
-    """Learns from given scores of states in place of classifiers."""
+    """Base of the methods that take given scores of states in place of classifiers."""
 
     classes: Sequence[Any] | None
 
@@ -51,11 +51,11 @@ class ScoreLearner(FrameLearner):
         self.given_ = GivenScores.of(Xs, states, self._columns, is_asked=self.classes is not None)
         self.classes_ = self.given_.classes
         scores = self.given_.of_columns(Xs)
-        tell_of_sums(scores)
-        tell_of_scores(scores, states.codes, self.classes_)
+        warn_of_sums(scores)
+        warn_of_scores(scores, states.codes, self.classes_)
         self._prepare(stretches, sequences)
         units = units_of(groups, len(Xs))[1]
-        if np.unique(units).size < 2:  # recordings of one person tell more than none
+        if np.unique(units).size < 2:  # hold out single recordings of one person rather than none
             units = np.arange(len(Xs))
         if np.unique(units).size < 2:
             scores = []  # nothing can be held out
@@ -63,7 +63,7 @@ class ScoreLearner(FrameLearner):
 
     @hook
     def _prepare(self, stretches: Sequence[Stretch], sequences: Sequence[Ints]) -> None:
-        """Look at the labels before anything is learned."""
+        """Check the labels, and set what follows from them, before anything is learned."""
 
     @property
     def _stage(self) -> GivenScores:
@@ -123,7 +123,7 @@ class ScoreDecoder(ScoreLearner, StateDecoder):
 
     @property
     def called(self) -> str:
-        """What sentences call the method."""
+        """The name of the method in sentences."""
         return "the decoder of scores"
 
     def _prepare(self, stretches: Sequence[Stretch], sequences: Sequence[Ints]) -> None:
@@ -157,9 +157,9 @@ class ScoreDecoder(ScoreLearner, StateDecoder):
 
 
 def _misses(y: Ints, path: Ints) -> list[tuple[tuple[int, int], int]]:
-    """The kind of each true change of which the nearest found one of that kind is of no other.
+    """The states before and after each true change that is found, and how many samples too late.
 
-    With by how many samples it is found late.
+    It is found if a change between the same states is nearer than both neighbouring true changes.
     """
     true, ends, states = segments_of(y)
     at, _, named = segments_of(path)
@@ -175,7 +175,7 @@ def _misses(y: Ints, path: Ints) -> list[tuple[tuple[int, int], int]]:
 
 
 def sure_median(values: Ints) -> int:
-    """The number nearest to 0 in the interval of the median of so many draws, by their order."""
+    """The number nearest to 0 in the confidence interval of the median, by order statistics."""
     n = values.size
     k = int(binom.ppf((1.0 - SURE) / 2.0, n, 0.5))
     if k < 1:

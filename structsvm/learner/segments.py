@@ -1,4 +1,4 @@
-"""Names of what was found: a part has the state that is most probable over its items."""
+"""The names of the parts that were found, and tables of segments."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from structsvm.errors import SettingsError
 from structsvm.partitions import Found
 from structsvm.support import Ints
 
-Columns = dict[str, list[Any]]  # what is known of the segments of a recording, by name, (K,) each
+Columns = dict[str, list[Any]]  # columns of a table of segments by name, (K,) each
 
 
 def names_of_items(found: Found, instance: Instance, states: NDArray[Any]) -> NDArray[Any]:
@@ -21,7 +21,7 @@ def names_of_items(found: Found, instance: Instance, states: NDArray[Any]) -> ND
 
 
 def named_as_seen(found: Found, instance: Instance, states: NDArray[Any]) -> NDArray[Any]:
-    """The same; of pixels where these are named, (H, W)."""
+    """The name of the state of each item, (T,), or of each pixel, (H, W), if pixels are named."""
     names = names_of_items(found, instance, states)
     regions = getattr(instance.side, "regions", None)
     if regions is not None and names.size == regions.size != instance.n_samples:
@@ -44,9 +44,9 @@ def segment_table(
     instance: Instance,
     states: NDArray[Any] | None,
     times: Any = None,
-    known: Columns | None = None,
+    more: Columns | None = None,
 ) -> list[dict[str, Any]]:
-    """A row for each segment: start, end, and time, state, probability, and what else is known."""
+    """A row for each segment: start and end, time, state and probability if known, and ``more``."""
     M = found.partition
     starts = M.boundaries[:-1].tolist()
     ends = M.boundaries[1:].tolist()
@@ -59,7 +59,7 @@ def segment_table(
         bounds = zip(starts, ends, of_segments.tolist(), strict=True)
         columns["state"] = states[of_segments].tolist()
         columns["probability"] = [float(p[a:b, c].mean()) for a, b, c in bounds]
-    columns |= known or {}
+    columns |= more or {}
     if times is not None and "from" in columns:
         for end in ("from", "to"):
             columns[f"{end}_time"] = [None if t is None else times[t] for t in columns[end]]
@@ -67,7 +67,7 @@ def segment_table(
 
 
 def states_of_parts(found: Found, instance: Instance) -> Ints:
-    """The number of the state of each part, (K,): the most probable one, if none was found."""
+    """The number of the state of each part, (K,): that of the model, or else the most probable."""
     if found.states is not None:
         return found.states
     p = instance.states

@@ -37,7 +37,7 @@ from structsvm.support import Floats, fingerprint, hook
 
 
 class Stage(ABC):
-    """What is made of instances as they were measured before a model sees them, fitted.
+    """A fitted transformation of instances as measured to instances as a model sees them.
 
     Examples
     --------
@@ -53,12 +53,12 @@ class Stage(ABC):
 
     @abstractmethod
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
-        """What is made of all instances at once; :attr:`step` follows for each of them."""
+        """Transform all instances at once; :attr:`step` is then applied to each of them."""
 
     @property
     @hook
     def step(self) -> Step | None:
-        """What is done to each instance where it is used; None for nothing."""
+        """What is applied to each instance where it is used; None for nothing."""
         return None
 
     @property
@@ -70,13 +70,13 @@ class Stage(ABC):
     @property
     @hook
     def reach(self) -> Reach:
-        """How many samples before a sample, and after it, what is made of it depends on."""
+        """How many samples before and after each sample its features depend on."""
         return EVERYTHING
 
     @property
     @hook
     def block(self) -> int:
-        """Samples that are looked at together, counted from the first one."""
+        """The number of consecutive samples that a classifier takes together, from the first on."""
         return 1
 
     @hook
@@ -87,9 +87,9 @@ class Stage(ABC):
 
     @hook
     def online(self, X: Floats) -> Floats:
-        """Samples as the search sees them that takes them as they come, without any worker.
+        """Samples (T, P) as an online search sees them, computed without workers.
 
-        What only names segments is left out.
+        Scores that only name segments are left out.
         """
         features = self.with_features([Instance(X)])[0].X
         return features if self.step is None else self.step(features)
@@ -97,7 +97,7 @@ class Stage(ABC):
 
 @dataclass(frozen=True)
 class AsMeasured(Stage):
-    """Nothing is made of instances.
+    """The stage of models that see instances as measured.
 
     Examples
     --------
@@ -129,17 +129,17 @@ class Inputs(Stage):
     def of(
         cls, features: RecordingTransformer | None, standardize: str | None, data: TrainingSet
     ) -> "tuple[Inputs, TrainingSet]":
-        """Fit them, once for all metrics that see the same, and apply them."""
+        """Fit the stages once for all metrics that see the same features, and apply them."""
         key = "inputs", id(features), standardize
-        # With the features, so that no others have their id.
-        made = data.once(key, lambda: (features, *cls.fit(features, standardize, data)))
-        return made[1], made[2]
+        # The features are kept, too, so that no others are given the same id.
+        _, inputs, seen = data.once(key, lambda: (features, *cls.fit(features, standardize, data)))
+        return inputs, seen
 
     @classmethod
     def fit(
         cls, features: RecordingTransformer | None, standardize: str | None, data: TrainingSet
     ) -> "tuple[Inputs, TrainingSet]":
-        """Fit them, and apply them to the instances."""
+        """Fit the stages, and apply them to the instances."""
         words = data.problem.traits.words
         made: tuple[str, ...] = ()
         warn_about_constant_features(data.instances, data.names, words)
@@ -243,7 +243,7 @@ def _scored(X: Floats, scores: FrameScores) -> Floats:
 
 
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
-    """The features of the training instances, made by the workers where these need nothing else."""
+    """Fit the features, and compute those of the training instances, cross-fitted if learned."""
 
     def now(arrays: list[Floats]) -> Sequence[Any]:
         words = data.problem.traits.words
@@ -270,7 +270,7 @@ def _transform(
     words: Words,
     n_features: int | None = None,
 ) -> tuple[Sequence[Any], Sequence[Floats] | None]:
-    """Features (T, P') and states of instances, of which each is transformed on its own."""
+    """Features (T, P') of instances, and probabilities of states; each is transformed alone."""
     data = [instance.data for instance in instances]
 
     def now(arrays: list[Floats]) -> tuple[Sequence[Any], Sequence[Floats] | None]:
@@ -308,7 +308,7 @@ def _states(X: Floats, features: RecordingTransformer) -> Floats:
 def _fit_held_out(
     features: RecordingTransformer, data: TrainingSet, first: Floats
 ) -> list[RecordingTransformer]:
-    """What makes the features of each instance, and has not seen its group."""
+    """For each instance a fitted transformer that has not seen its group."""
     if not features.learns:
         return [features.fit([first])] * len(data)
 
@@ -323,11 +323,11 @@ def _fit_held_out(
 
 @dataclass(frozen=True, eq=False)
 class _Making:
-    """The features of one instance, which are looked at whenever they are made."""
+    """A step that computes the features of one instance and checks them."""
 
     transformer: RecordingTransformer = field(metadata={"fingerprint": False})
     known_by: str
-    """The fingerprint of the transformer, of which thousands of instances have the same."""
+    """The fingerprint of the transformer, computed once for the instances that share it."""
 
     def __call__(self, X: Floats) -> Floats:
         made = self.transformer.transform([X])

@@ -51,18 +51,18 @@ learned weights of segments of hundreds of samples were worse than the counts th
 (SKAB, eight recordings: 1.41 for 1.17, now 1.13)."""
 
 WORSE = 1.05
-"""Times the loss of counts from which on they are kept: theirs is the least of many choices."""
+"""Counts are kept if learned weights lose so many times as much: counts are the best of many."""
 TIMES_LONGEST = 2  # lengths are told apart up to so many times that of the longest labelled segment
 BLOCKS_OF_A_SEGMENT, FEWEST_BLOCKS = 50, 10
 """Into how many blocks a typical segment is divided at most, and at least, while weights are
 learned."""
 WORK = 1e7
-"""Operations that one search of all recordings takes then, about, if segments are long enough."""
+"""Operations that one search of all recordings takes in blocks, about, if segments are long."""
 
 
 @dataclass(eq=False, repr=False)
 class StateDecoder(FrameLearner):
-    """Learns weights of scores, lengths and changes of states, whoever gives the scores."""
+    """Learns weights of scores, lengths and changes of states, wherever scores come from."""
 
     _: KW_ONLY
     smoothing: float = 0.02
@@ -84,13 +84,13 @@ class StateDecoder(FrameLearner):
     def _prescribe(
         self, classes: NDArray[Any], stretches: Sequence[Stretch], sequences: Sequence[Ints]
     ) -> None:
-        """Note what is allowed, and the unit of scores; refuse labels that are not allowed."""
+        """Set the allowed sequences and the unit of scores; refuse labels that are not allowed."""
         self.allowed_ = Allowed.of(self, classes)
         check_states(stretches, sequences, self.allowed_, classes)
         self.unit_ = TYPICAL / typical_length(sequences)
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
-        """Of each recording, decoded by the counts of other groups; NaN for what takes too long."""
+        """Losses of stretches that counts of other groups decode; NaN where there is no time."""
         losses = np.full((len(CHOICES), len(scored.known)), np.nan)
         blocks = self._blocks(scored)
         xs = blocks.xs
@@ -113,10 +113,10 @@ class StateDecoder(FrameLearner):
         return CHOICES, losses
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> "LearnedStates":
-        """Choose where to start by the mean loss, and learn the weights of the decoder."""
-        self._learn_weights(scored, choices, losses)
+        """Choose the start by the mean loss, and learn the weights of the decoder."""
+        tried = np.asarray(~np.isnan(losses).any(axis=0))  # the stretches that there was time for
+        self._learn_weights(scored, choices, losses, tried)
         model = LearnedStates(self.allowed_, self.lengths_, self.weight_, self.smoothing)
-        tried = np.asarray(~np.isnan(losses).any(axis=0))  # all that there is time for
         judged = scored.at(tried) if scored.is_tunable else replace(scored, known=())
         return replace(model, late=self._lateness(model, judged))
 
@@ -125,16 +125,18 @@ class StateDecoder(FrameLearner):
         """By how many samples changes from state a to state b are found late, (C, C)."""
         return None
 
-    def _learn_weights(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
+    def _learn_weights(
+        self, scored: Scored, choices: Sequence[Any], losses: Floats, tried: Bools
+    ) -> None:
+        """Set the scores of lengths, the start, and the weights: learned ones, or the start."""
         sequences = scored.sequences
-        C = self.allowed_.first.size
-        tried = np.asarray(~np.isnan(losses).any(axis=0))
         numbers = USUAL_CONSTANTS
         least = inf
         if scored.is_tunable and tried.any():
             means = losses[:, tried].mean(axis=1)
             numbers = choices[int(means.argmin())]
             least = float(means.min())
+        C = self.allowed_.first.size
         counted = StateCounts.of(sequences, C, scored.edges, scored.beside)
         self.lengths_ = counted.lengths(TIMES_LONGEST * longest_of(sequences))
         self.start_ = self.weight_ = self._of_samples(counted.weight(*numbers))
@@ -142,9 +144,8 @@ class StateDecoder(FrameLearner):
         if not scored.is_tunable:
             return
         blocks = self._blocks(scored)
-        counted = blocks.counts(C)
-        self.start_ = self.weight_ = self._of_samples(counted.weight(*numbers))
         risk = self._risk(blocks, numbers)
+        self.start_ = self.weight_ = self._of_samples(risk.null)
         solution = solver_from("auto").solve(risk)
         self.solution_ = replace(solution, support=None)
         if not tried.any() or self._pays(risk, solution.w, blocks.at(tried), numbers, least):
@@ -154,11 +155,11 @@ class StateDecoder(FrameLearner):
     def _pays(
         self, risk: Any, w: Floats, blocks: "Blocks", numbers: tuple[float, ...], least: float
     ) -> bool:
-        """Whether learned weights are kept, rather than counts with the least of many losses."""
+        """Whether to keep learned weights, rather than counts, whose loss is ``least``."""
         return bool(np.mean(blocks.losses(risk.problem, w)) < WORSE * least)
 
     def _risk(self, blocks: "Blocks", numbers: tuple[float, ...]) -> RegularizedRisk:
-        """What is minimised: the mean loss, and the distance to counts with these numbers."""
+        """The objective: the mean hinge loss, and the distance to counts with these numbers."""
         counted = blocks.counts(self.allowed_.first.size)
         allowed = self.allowed_.of_parts(blocks.edges)
         start = counted.weight(*numbers)
@@ -174,11 +175,11 @@ class StateDecoder(FrameLearner):
         )
 
     def _of_samples(self, weight: Floats) -> Floats:
-        """Weights of scores in units of a typical segment, as those of scores of samples."""
+        """Convert weights of scores in units of a typical segment to those of scores of samples."""
         return np.concatenate([weight[:1] * self.unit_, weight[1:]])
 
     def _blocks(self, scored: Scored) -> "Blocks":
-        """The known stretches in blocks of samples."""
+        """The known stretches in blocks of samples, or in single samples if blocks break rules."""
         seen = scored.seen(self.smoothing)
         sequences = scored.sequences
         typical = int(typical_length(sequences))
@@ -203,7 +204,7 @@ class StateDecoder(FrameLearner):
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Known stretches whose samples were put together, so that a search takes less time."""
+    """Known stretches in blocks of samples, so that a search takes less time."""
 
     xs: Sequence[Floats]  # scores of each block in units of a typical segment, (n, C) each
     ys: Sequence[Ints]  # the states of the blocks
@@ -223,11 +224,11 @@ class Blocks:
         return replace(self, xs=xs, ys=ys, units=self.units[chosen], edges=edges, beside=beside)
 
     def counts(self, C: int) -> "StateCounts":
-        """What they tell about lengths and changes of C states."""
+        """Counts of the lengths and changes of C states in all stretches."""
         return StateCounts.of(self.ys, C, self.edges, self.beside)
 
     def losses(self, problem: Problem, w: Floats) -> list[float]:
-        """The loss of what these weights find in each."""
+        """The loss of decoding each stretch by these weights."""
         pairs = zip(self.xs, self.ys, strict=True)
         return [problem.loss(y, problem.predict(w, x)) for x, y in pairs]
 
@@ -241,7 +242,7 @@ class LearnedStates(StatePath):
     weight: Floats
     smoothing: float
     late: Ints | None = None
-    """By how many samples scores are late where a state goes over into another, (C, C)."""
+    """By how many samples scores are late at changes from each state to each other, (C, C)."""
 
     def score(self, problem: Any, p: Floats) -> StateScore:
         sequence = self.allowed.sequence(self.lengths, most=len(p))
@@ -250,7 +251,7 @@ class LearnedStates(StatePath):
 
     @property
     def unit(self) -> float:
-        """The weight of scores, which may be half as large without some of the recordings."""
+        """The weight of scores: learned from fewer recordings, all weights may be half as large."""
         return float(self.weight[0]) or 1.0
 
     def online(self, problem: Any, max_candidates: int) -> OnlineSearch:
@@ -269,7 +270,7 @@ class LearnedStates(StatePath):
 
 @dataclass(frozen=True, eq=False)
 class StateCounts:
-    """What labelled sequences of states tell about lengths and changes, (C,) and (C, C)."""
+    """Counts of labelled sequences of states: (C,) for each state, (C, C) for changes."""
 
     first: Floats
     last: Floats
@@ -281,10 +282,10 @@ class StateCounts:
 
     @classmethod
     def of(cls, ys: Sequence[Ints], C: int, edges: Bools, beside: Floats | Ints) -> "StateCounts":
-        """Of stretches, which begin and end where their recording does or not, ``edges`` (n, 2).
+        """Count stretches; ``edges``, (n, 2), say whether each begins and ends its recording.
 
-        A segment that ends where labels do goes on to the middle of what has none ``beside`` it,
-        (n, 2), or becomes twice as long.
+        The first and last segments are taken to last to the middle of the samples without labels
+        ``beside`` them, (n, 2), but not more than twice as long.
         """
         first = np.zeros(C)
         last = np.zeros(C)
@@ -304,7 +305,7 @@ class StateCounts:
         return cls(first, last, changes, *sums)
 
     def weight(self, samples: float, lengths: float, price: float) -> Floats:
-        """The weight with these three factors, and log shares of states and of their changes."""
+        """The weight, (d,), of these three numbers and the logarithms of the counted shares."""
         first, last = (np.log(_shares(count)) for count in (self.first, self.last))
         others = ~np.eye(first.size, dtype=np.bool_)
         changes = np.log(_shares(self.changes, others) + SHARE_PRIOR) * others
@@ -337,7 +338,7 @@ def _shares(counts: Floats, where: Any = True) -> Floats:
 
 
 def block_starts(y: Ints, block: int) -> Ints:
-    """Where blocks of so many samples begin, and at both ends of segments that are shorter."""
+    """The starts of blocks of ``block`` samples; shorter segments are blocks of their own."""
     starts, ends, _ = segments_of(y)
     short = ends - starts < block
     cuts = np.concatenate([starts[short], ends[short], np.arange(0, y.size, block)])
@@ -345,6 +346,6 @@ def block_starts(y: Ints, block: int) -> Ints:
 
 
 def in_blocks(y: Ints, starts: Ints, block: int) -> Ints:
-    """The state in the middle of each block: every segment is that of one, at least."""
+    """The state in the middle of each block; every segment has the middle of a block at least."""
     last = np.append(starts[1:], y.size) - 1
     return np.asarray(y[np.minimum(starts + block // 2, last)])

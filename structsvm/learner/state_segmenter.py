@@ -23,44 +23,45 @@ from structsvm.partitions.equivalence import runs_of
 from structsvm.support import Floats, Ints, among, half_interval, stage, standard_error
 
 OF_MANY = ("fast-boosting", "kernel", "lda")
-"""Classifiers that make different mistakes, whose mean is better than each."""
+"""The classifiers where groups are many: their mistakes differ, so that their mean is better."""
 
 OF_WINDOWS = ("window-boosting",)
-"""Trees tell deviations of windows apart by thresholds, whatever their scale. Of the 12 signals
-behind har_spsw, from five recordings, it names .88 of the samples of others right where the rest
-name .81, and of the 32 columns made of them .90 for .89; of 79 recordings it gains nothing."""
+"""The classifier that is added for signals: trees compare deviations of windows with thresholds,
+whatever their scale. Learned from five recordings of the 12 signals behind har_spsw it names .88 of
+the samples of others right, and the rest name .81; of the 32 columns made of these signals .90 and
+.89; learned from 79 recordings it gains nothing."""
 
 ESTIMATORS = ("boosting", "kernel", "lda")
-"""Where groups are few."""
+"""The classifiers where groups are few."""
 
 COLUMNS_OF_FEW = 40
-"""Columns up to which boosting of windows is asked as well where groups are few, and elsewhere of
-signals: with 61 it took longer than all others and gained nothing on recordings of digits."""
+"""Columns up to which boosting of windows is added if groups are few; if they are many, it is up to
+:data:`SIGNALS`. Of 61 columns of digits it took longer than all others and gained nothing."""
 
 QUICK = ("fast-kernel", "lda")
-"""On people held out from har_spsw a loss of 1.86 in a fifth of the time, where all have 1.77; with
-the fast kernel, in five other draws of people, 2.23 where the usual one has 2.24. On mocap6, SKAB,
-TEP and digits the usual kernel gains nothing on the fast one beyond chance."""
+"""The quick classifiers. On people held out from har_spsw they lose 1.86 in a fifth of the time in
+which all lose 1.77; in five other draws of people they lose 2.23, and with the usual kernel 2.24.
+On mocap6, SKAB, TEP and digits these two kernels differ by chance alone."""
 
 FEW_GROUPS = 8
 """With fewer groups slow boosting, more folds, and a model of all are worth their time: with ten
 groups of har_spsw fast boosting and three folds did no worse, and with two they did."""
 
 CHANCE = 0.05
-"""Of taking the scale of training where both are as good. The kernel decides, to which every column
-counts alike: of 28 divisions of har_spsw, mocap6, SKAB, TEP and digits into groups learned from and
-groups held out it took that of training for digits alone, where it is better. Linear discriminants
-with it, or all classifiers, took it for a draw, too, in which it is not."""
+"""The probability of taking the scale of training if both scales are equally good. The kernel
+decides, which weights all columns alike: in 28 divisions of har_spsw, mocap6, SKAB, TEP and digits
+into groups learned from and held out it took that scale for digits alone, where it is better. With
+linear discriminants, too, or all classifiers, it was taken in one division in which it is not."""
 
 Learned = tuple[list[Floats], Ints, Sequence[list[FrameModel]], Floats]
-"""Means of held-out probabilities, none where nothing can be held out; the fold of each recording;
-the models of each classifier; and its weight in the mean."""
+"""Means of held-out probabilities, empty if nothing can be held out; the fold of each recording;
+the models of each classifier; and the weight of each classifier in the mean."""
 
 LEARNED_FROM, MOST_LEARNED_FROM = 25, 40_000
-"""Samples of a typical segment that classifiers learn from, at least; and of all, at most about."""
+"""Samples that classifiers learn from: of a typical segment at least, of all at most, about."""
 
 LOOKED_AT = 100
-"""Samples of a typical segment that classifiers look at, at least."""
+"""Samples of a typical segment that classifiers score, at least."""
 
 
 @dataclass(eq=False, repr=False)
@@ -151,7 +152,7 @@ class StateSegmenter(StateDecoder):
 
     @property
     def called(self) -> str:
-        """What sentences call the method."""
+        """The name of the method in sentences."""
         return "the segmenter of states"
 
     def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
@@ -162,12 +163,13 @@ class StateSegmenter(StateDecoder):
         few = np.unique(units).size < FEW_GROUPS
         estimators = self._estimators(Xs[0].shape[1], few)
         typical = int(typical_length(sequences))
+        shortest = min(int(runs_of(y).sizes.min()) for y in sequences)
         folds: dict[str, Any] = {
             "n_folds": self.n_folds or (5 if few else 3),
             "kept": "all" if few else "folds",
             # Samples next to each other are much alike.
             "every": max(1, typical // LEARNED_FROM, sum(map(len, Xs)) // MOST_LEARNED_FROM),
-            "step": max(1, min(typical // LOOKED_AT, *(shortest_of(y) for y in sequences))),
+            "step": max(1, min(typical // LOOKED_AT, shortest)),
         }
         labelled_units = np.unique(units[[part.recording for part in stretches]])
 
@@ -194,7 +196,7 @@ class StateSegmenter(StateDecoder):
         return Scored(means, stretches, fold, states.codes, units)
 
     def _estimators(self, n_features: int, few: bool) -> Sequence[Any]:
-        """The classifiers that are asked, of so many columns, where groups are few or many."""
+        """The classifiers to use for so many columns, if groups are few or many."""
         if among(self.estimators, ("quick",)):
             return QUICK + OF_WINDOWS if n_features <= SIGNALS else QUICK
         if self.estimators is None:
@@ -214,7 +216,7 @@ class StateSegmenter(StateDecoder):
         codes: Sequence[Ints],
         units: Ints,
     ) -> str | None:
-        """How features are scaled: over all recordings where more is said of held-out ones then."""
+        """How to scale features: by training alone if that surely names held-out groups better."""
         if self.standardize != "auto":
             return self.standardize
         deciding = [one for one in estimators if among(one, KERNEL_POINTS)] or estimators
@@ -233,8 +235,3 @@ def is_surely_less(values: Floats, others: Floats) -> bool:
     n = differences.size
     error, freedom = standard_error(differences, np.arange(n), np.ones(n))
     return bool(differences.mean() + half_interval(error, freedom, CHANCE) < 0)
-
-
-def shortest_of(sequence: Ints) -> int:
-    """The number of samples of the shortest segment."""
-    return int(runs_of(sequence).sizes.min())

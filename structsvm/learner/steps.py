@@ -33,19 +33,18 @@ def decode_with(
 ) -> list[EquivalenceMatrix]:
     """Partition instances with the model of a learner, or another one that sees the same."""
     check_is_fitted(learner)
-    instances = Form.given_to(learner, X).instances
-    return [
-        one.partition for one in partition_each(learner, instances, n_clusters, rules, model)[0]
-    ]
+    instances = Form.for_learner(learner, X).instances
+    predictions, _ = partition_each(learner, instances, n_clusters, rules, model)
+    return [one.partition for one in predictions]
 
 
 def partition_each(
     learner: Fitted, Xs: Any, n_clusters: Counts, rules: Rules, model: Model | None = None
 ) -> tuple[list[Found], Sequence[Instance]]:
-    """What is found in instances that were taken apart, and these as they were partitioned.
+    """What is found in the instances of a :class:`Form`, and these as they were partitioned.
 
-    Another ``model`` than that of the learner sees the same; what is told of new instances is about
-    that of the learner.
+    ``model`` is another one than that of the learner, which sees the same features. Warnings about
+    the instances are those of the learner.
     """
     model = learner.model_ if model is None else model
     if rules and not model.keeps_rules:
@@ -67,7 +66,7 @@ def _decode_part(
     part: tuple[int, Sequence[Instance], Sequence[Constraint]],
     how: tuple[PartitionProblem, Model, Step | None],
 ) -> list[Found]:
-    """Partition neighbouring instances, wherever that is done."""
+    """Partition a batch of consecutive instances, in this process or on a worker."""
     (first, instances, constraints), (problem, model, step) = part, how
     if all(one.says_nothing for one in constraints):
         with among(range(first, first + len(instances))):
@@ -100,7 +99,7 @@ def refuse_unsuited(learner: Any, problem: PartitionProblem) -> None:
 
 
 def no_names(problem: PartitionProblem) -> Text:
-    """That nothing is named, and which methods name the items of such instances."""
+    """A message that the learner knows no names, and which methods name such instances."""
     named = problem.traits.words.named
     of_rows = "frame-lda" if problem.traits.contiguous else "lda-classifier"
     baseline = "region-forest" if named == "region" else of_rows

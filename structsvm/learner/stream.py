@@ -37,7 +37,7 @@ class Stream:
     lookahead : int
         How many samples after a sample have to be seen before the search sees it.
     least : float
-        The margin that a change has to reach before it is told.
+        The margin that a change has to reach before it is reported.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Stream:
         except DataError:
             with about(f"the block after {counted(self.n_samples, 'sample')}"):
                 raise
-        # Ctrl-C before this leaves all as it was, and after it the rest to the next block.
+        # Ctrl-C before this line changes nothing; after it, the next block does what is left.
         self._rows = waiting
         self.n_samples += len(rows)
         changes = self._changes.after(made)
@@ -168,10 +168,10 @@ class Stream:
         P = self._rows.shape[1]
         is_plain = type(block) is np.ndarray and block.dtype == np.float64 and times is None
         if is_plain and block.shape[1:] == (P,) and all_within(block, LARGEST_VALUE):
-            return block, None  # what is below would find nothing in it
+            return block, None  # the checks below would find nothing wrong
         if np.shape(block)[:1] == (0,):
             return np.empty((0, P)), None
-        form = Form.given_to(self._learner, block)
+        form = Form.for_learner(self._learner, block)
         if not form.single:
             raise DataError(
                 f"give an array or a data frame of shape (n, {P}), got {shown(block)}; of "
@@ -187,7 +187,7 @@ class Stream:
         return instance.X, form.axes[0] if form.axes else None
 
     def _made(self, rows_in_memory: Floats, end: int) -> Floats:
-        """What the search is to see of the samples up to ``end`` that it has not seen."""
+        """The rows of the search for the samples up to ``end`` that it was not given yet."""
         n_given = self._search.n_given
         if end <= n_given:
             return np.empty((0, self._search.rows.shape[1]))
@@ -222,11 +222,11 @@ def _refuse_missing(X: Any, names: Any) -> None:
 
 
 class _Clock:
-    """The times of the samples of a stream: each is one step after the one before."""
+    """Checks that each sample of a stream is measured one step after the one before."""
 
     def __init__(self, learned: Any) -> None:
-        self.learned = learned
-        self.step = 0.0
+        self.learned = learned  # the steps of the training recordings
+        self.step = 0.0  # the usual step of this stream; 0 while it is not known
         self.last: NDArray[Any] | None = None  # the time of the last sample
 
     def read(self, axis: TimeAxis) -> None:

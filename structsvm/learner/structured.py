@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data import check_weights
 from structsvm.errors import DataError, SettingsError, nth, parameter, warn
 from structsvm.learner.alternation import alternated, open_labellings, start_of_open
-from structsvm.learner.completing import warn_of_full_alone
+from structsvm.learner.completing import warn_of_incomplete
 from structsvm.learner.fitting import (
     NOT_RESUMED,
     Callback,
@@ -211,7 +211,7 @@ class StructuredSVM(ProblemParameters):
                 except KeyboardInterrupt:
                     if solution is None:
                         raise
-                    warn_of_full_alone()
+                    warn_of_incomplete()
             assert solution is not None
             self.problem_, self.solution_, self.alternated_ = problem, solution, completed
         self.n_iter_ = solution.n_iter
@@ -281,7 +281,7 @@ class StructuredSVM(ProblemParameters):
         return tags
 
     def _solver_and_backend(self) -> tuple[Solver, Backend]:
-        """What the parameters stand for, all of which are checked before any work."""
+        """Check all parameters before any work; return what two of them stand for."""
         refuse_unstored(self.get_params(deep=False))
         if not isinstance(self.problem, Problem):
             raise SettingsError(
@@ -307,7 +307,7 @@ class StructuredSVM(ProblemParameters):
 
 
 def structured_in(learner: Any) -> StructuredSVM | None:
-    """The StructuredSVM that somebody gives, or the best one of a search; None if it is none."""
+    """A StructuredSVM itself, or the best one of a search; None for any other learner."""
     learner = getattr(learner, "best_estimator_", learner)
     return learner if isinstance(learner, StructuredSVM) else None
 
@@ -342,7 +342,7 @@ def _check_inference(problem: Problem, data: Instances, w: Floats) -> None:
 
 
 def shortfalls(problem: Problem, data: Instances, w: Floats) -> Iterator[tuple[int, float, float]]:
-    """By how much the score of each prediction is below that of the truth, and its size."""
+    """Per instance its number, how far the prediction scores below the truth, and both sizes."""
     w = read_only(w)
     for i, (x, y) in enumerate(zip(data.xs, data.ys, strict=True)):
         with asked(problem, "predict", nth("instance", i)):
@@ -350,7 +350,7 @@ def shortfalls(problem: Problem, data: Instances, w: Floats) -> Iterator[tuple[i
         try:
             features = problem.joint_feature(x, guess)
             truth = problem.joint_feature(x, y)
-        except Exception:  # labellings in training may be more than what is predicted
+        except Exception:  # training labellings may hold more than predictions do
             return
         yield (
             i,

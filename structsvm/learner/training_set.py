@@ -1,6 +1,4 @@
-"""The door of learning: instances and what is known of them, checked once, and what of it is in
-memory.
-"""
+"""Instances and labels to learn from, checked once, and the part of them that fits in memory."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,17 +65,17 @@ class TrainingSet:
     names: list[str] | None = None
     """Names of the features, if they have any."""
     groups: Sequence[Any] | None = None
-    """Whom or what each instance is of, if that is known, (N,)."""
+    """The person, machine, ... that each instance is of, if known, (N,)."""
     question: str | None = None
-    """What is asked: of tables, see :attr:`asks`; "states" of recordings; None for the usual."""
+    """What is held out to choose by: of tables, see :attr:`asks`; "states" of recordings; None."""
     steps: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """From each row to the next, as far as times are known: :func:`usual_steps`."""
+    """Time steps from row to row, as far as times are known: :func:`usual_steps`."""
     called: Sequence[str] | None = None
-    """What the instances themselves are called, (N,), if they have names."""
+    """The names of the instances, (N,), if they have any."""
     part_of: str = ""
-    """The fingerprint of what they are a part of, if what is tried on several parts is kept."""
+    """The fingerprint of the whole of which this is a part, if trials of all parts are kept."""
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
-    """What was made of these instances, which several methods learn from."""
+    """Values of :meth:`once`, such as features, which several methods share."""
 
     @classmethod
     def of(
@@ -89,23 +87,22 @@ class TrainingSet:
         sample_weight: Any = None,
         groups: Any = None,
     ) -> "TrainingSet":
-        """Read instances and labels in any form that users write them, or take what was read."""
+        """Read instances and labels in any form, or take a training set as it is."""
         if isinstance(Xs, cls):
             beside = {"y": ys, "feature_names": feature_names, "sample_weight": sample_weight}
             twice = [k for k, v in (beside | {"groups": groups}).items() if v is not None]
-            own = type(Xs.problem).__name__
-            other = type(problem).__name__
             if type(Xs.problem) is not type(problem):
                 raise DataError(
-                    f"a TrainingSet was read for {own}, and this learner is for {other}: read it "
-                    "with this"
+                    f"a TrainingSet was read for {type(Xs.problem).__name__}, and this learner is "
+                    f"for {type(problem).__name__}: read it with this"
                 )
             if twice:
                 raise DataError(
                     f"a TrainingSet holds {', '.join(twice)} already: read the instances with it"
                 )
             return replace(Xs, problem=problem)
-        form = Form.of(Xs, problem=problem).told()
+        form = Form.of(Xs, problem=problem)
+        form.warn_about_times()
         named = form.features if feature_names is None else feature_names
         instances, names = read_instances(problem, form.instances, named, None)
         words = problem.traits.words
@@ -139,13 +136,14 @@ class TrainingSet:
         return len(self.instances)
 
     def once(self, what: Hashable, make: Callable[[], Made]) -> Made:
-        """What is made of these instances, when it is first asked for."""
+        """The value of ``make()``, which is called when this value is first asked for."""
         if what not in self._made:
             self._made[what] = make()
         made: Made = self._made[what]
         return made
 
     def at(self, which: Sequence[int] | Ints) -> "TrainingSet":
+        """Return the set of some of the instances, by number."""
         lists: dict[str, Any] = {
             name: [values[i] for i in which]
             for name in ("instances", "labels", "groups", "given", "called")
@@ -154,7 +152,7 @@ class TrainingSet:
         return replace(self, weights=self.weights[np.asarray(which, dtype=np.intp)], **lists)
 
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> "TrainingSet":
-        """Return that of parts of instances, by number and items, that have labels of items."""
+        """Return the set of parts of instances with labels of items, by number and rows."""
         whole = replace(self.at([i for i, _ in pieces]), groups=None, called=None)
         instances = list(whole.instances)
         labels = list(whole.labels)
@@ -172,12 +170,12 @@ class TrainingSet:
         return replace(whole, instances=instances, labels=labels, given=given)
 
     @property
-    def told_apart(self) -> "TrainingSet":
-        """Take each instance for a group of its own where all of them are in one group."""
+    def without_single_group(self) -> "TrainingSet":
+        """The set without groups if all instances are in one, so that single ones are held out."""
         return replace(self, groups=None) if len({*(self.groups or ())}) == 1 else self
 
     def counted(self) -> "TrainingSet":
-        """Those with a weight, and with labels that say anything.
+        """Return the set of the instances that have a weight and labels that say anything.
 
         Completing instances of which nothing is known was measured to be harmful.
         """
@@ -190,6 +188,7 @@ class TrainingSet:
     def with_features(
         self, Xs: Sequence[Floats], made: tuple[str, ...] | None = None
     ) -> "TrainingSet":
+        """Return the set with these features, and with their names ``made``, if there are any."""
         pairs = zip(self.instances, Xs, strict=True)
         return replace(self, instances=[instance.with_features(X, made) for instance, X in pairs])
 
@@ -201,6 +200,7 @@ class TrainingSet:
         return self if is_there else self.with_features(arrays)
 
     def made_by(self, step: Step) -> "TrainingSet":
+        """Return the set after a step for each instance."""
         return replace(self, instances=apply_to_instances(self.instances, step))
 
     @property
@@ -237,6 +237,7 @@ class TrainingSet:
 
     @property
     def truths(self) -> list[EquivalenceMatrix]:
+        """The true partitions; refuse partial labels."""
         words = self.problem.traits.words
         truths = []
         for i, known in enumerate(self.labels):
@@ -256,11 +257,12 @@ class TrainingSet:
 
     @property
     def asks(self) -> str | None:
+        """What tables are chosen for, :attr:`question` or "rows"; None for other instances."""
         return (self.question or ROWS) if has_rows(self.problem, self.instances) else None
 
     @property
     def parts(self) -> "TrainingSet":
-        """Everything whose partition is known, as instances of their own."""
+        """The set of all parts whose partition is known, as instances of their own."""
         if self.complete.all():
             return self
         examples = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
@@ -272,7 +274,7 @@ class TrainingSet:
     def known_parts(
         self, part: Callable[[Instance, Ints, EquivalenceMatrix], tuple[Instance, Any]]
     ) -> Examples:
-        """What ``part`` makes of all whose partition is known, with the weights of instances."""
+        """What ``part`` makes of each known part of an instance, weighted as the instance is."""
         parts = []
         owners = []
         for i, (instance, known) in enumerate(zip(self.instances, self.labels, strict=True)):
@@ -286,7 +288,7 @@ class TrainingSet:
 
 
 def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
-    """Warn of the number -1 among labels, which is no class."""
+    """Warn that -1 among numbers stands for a missing label, and is no class."""
     vectors = [np.asarray(y) for y in ys if isinstance(y, np.ndarray | list)]
     numbers = [y for y in vectors if y.ndim == 1 and y.dtype.kind in "if"]
     n = sum(int((y == UNKNOWN).sum()) for y in numbers)
@@ -307,14 +309,14 @@ def names_of_labels(y: Any) -> list[str]:
     return [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values]
 
 
-SEED = 0  # of the recordings that are drawn where not all of them fit in memory
+SEED = 0  # of the draw of instances if not all of them fit in memory
 Learned = TypeVar("Learned")
 
 
 def learn_in_memory(
     data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
 ) -> tuple[Ints, Learned]:
-    """Numbers of the instances that fit in memory, and what is learned from them."""
+    """Learn from the instances that fit in memory; their numbers, and what was learned."""
     which = even_part(data, limits.GATHERED)
     part = (data if which.size == len(data) else data.at(which)).read()
     drawn = f"{which.size} of {data.problem.traits.words.wholes(len(data))}"
@@ -334,7 +336,7 @@ def learn_in_memory(
 
 
 def even_part(data: TrainingSet, max_bytes: int) -> Ints:
-    """Numbers of instances that fit, ascending: all, or some of each group; two at least."""
+    """The numbers of instances that fit, ascending: all, or some of each group; two at least."""
     sizes = np.array([bytes_to_read(instance.data) for instance in data.instances])
     if sizes.sum() <= max_bytes:
         return np.arange(len(data))
@@ -346,7 +348,7 @@ def even_part(data: TrainingSet, max_bytes: int) -> Ints:
         turns[i] = taken[units[i]]
         taken[units[i]] += 1
     drawn = drawn[np.argsort(turns[drawn], kind="stable")]
-    # Before these, the instances by which each label is in two groups.
+    # First of all come the instances that show a label in its first or second group.
     shown: dict[Hashable, set[int]] = {}
     labels = data.item_labels
     shows_more = []

@@ -1,4 +1,4 @@
-"""What a model was learned on, in a few numbers, by which instances are known again."""
+"""A summary of the training data, by which instances that were learned from are recognised."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,15 +17,15 @@ from structsvm.partitions import EquivalenceMatrix
 from structsvm.support import some_of
 from structsvm.training_labels import Known
 
-KEPT = 4096  # rows of tables, at most, by which others are known again
+KEPT = 4096  # the largest number of rows of tables that are recognised
 WITH_CHANGE = 4
-"""Numbers of a stretch that has a change: of its recording, its first sample, and two ends."""
-MANY = 0.1  # of the rows of a table: where more were learned from, little is held out
+"""The least length of an entry of ``stretches`` with a change: recording, start, and two ends."""
+MANY = 0.1  # a table was learned from if a larger share of its rows was
 
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """Sizes of the labelled instances, and enough to know them again."""
+    """Sizes of the labelled instances, and digests by which they are recognised."""
 
     n_samples: tuple[int, ...]
     """T of each."""
@@ -36,15 +36,15 @@ class TrainingSummary:
     clusters: tuple[str, ...] = ()
     """The labels of the clusters of tables; empty for other instances, and for partial labels."""
     stretches: tuple[tuple[int, ...], ...] = ()
-    """Of each stretch of a recording of which the segmentation is known the number of the
-    recording, the first sample and the segment ends; empty for other instances."""
+    """For each stretch of a recording whose segmentation is known: the number of the recording, the
+    first sample and the segment ends; empty for other instances."""
     commonest: str | int | float | None = None
     """The most frequent name of the items, where features learned the names."""
     rows: tuple[str, ...] = ()
     """Digests of rows of tables, the smallest ones; empty for other instances, and where many rows
     are alike, so that the same values may well be measured again."""
     names: tuple[str, ...] = field(default=(), compare=False)
-    """What each is called, which nothing is learned from; empty where they came without names."""
+    """The name of each; empty if they came without names. Nothing is learned from names."""
     constant: tuple[int, ...] = ()
     """Columns that are constant in some instances."""
 
@@ -66,7 +66,7 @@ class TrainingSummary:
         is_table = data.asks is not None
         stretches = tuple(_stretches(data.labels) if traits.contiguous else ())
         if traits.contiguous and all(len(one) < WITH_CHANGE for one in stretches):
-            stretches = tuple(_stretches(labels))  # what completes labels without a change
+            stretches = tuple(_stretches(labels))  # labels have no change: take completed ones
         sizes = [instance.n_samples for instance in data.instances]
         digests = list(chain.from_iterable(_digests(X) for X in arrays)) if is_table else []
         different = sorted(set(digests))
@@ -93,17 +93,17 @@ class TrainingSummary:
         return _digest(X) in self.fingerprints
 
     def shares_known(self, Xs: Sequence[Data]) -> list[float]:
-        """The share of the rows of each that was learned from, of those where it is large."""
+        """The share of its rows that was learned from, for each instance where it is large."""
         shares = [1.0 if X in self else 0.0 for X in Xs]
         for i, X in enumerate(Xs if self.rows else ()):
             digests = np.array(_digests(X))
-            if len(self.rows) == KEPT:  # of the others, only the smallest can be known
+            if len(self.rows) == KEPT:  # only the smallest digests are kept
                 digests = digests[digests <= self.rows[-1]]
             shares[i] = max(shares[i], np.isin(digests, self.rows).sum() / max(digests.size, 1))
         return [share for share in shares if share > MANY]
 
     def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
-        """Warn if any of these was learned from, when they are to tell what learning is worth."""
+        """Warn if any of these instances, by which a model is evaluated, was learned from."""
         shares = self.shares_known(Xs)
         if shares:
             part = f"{min(shares):.0%} of the rows of " if min(shares) < 1 else ""
@@ -144,7 +144,7 @@ def _stretches(labels: Sequence[Known]) -> Iterator[tuple[int, ...]]:
 
 
 def _digests(X: Data) -> list[str]:
-    values = np.ascontiguousarray(in_memory(X), dtype=np.float64) + 0.0  # of two zeros one
+    values = np.ascontiguousarray(in_memory(X), dtype=np.float64) + 0.0  # makes 0.0 of -0.0
     return [blake2b(row.tobytes(), digest_size=6).hexdigest() for row in values]
 
 

@@ -1,4 +1,4 @@
-"""What training labels have to teach: names of states, or segments alone."""
+"""Whether training labels teach anything, and whether they are names of states."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from structsvm.partitions.training_instance import Truths
 
 SEVERAL = 30
 SHORTEST_USUAL = 1.5
-"""So many samples, in segments shorter than this on average, are no segments but measurements."""
+"""At least so many samples in segments that are shorter on average seem to be measurements."""
 
 
 def check_truths(traits: Traits, truths: Sequence[Any]) -> None:
@@ -89,7 +89,7 @@ def are_names(instances: Sequence[Instance], labels: Sequence[Any]) -> bool:
 
 
 def _states(y: NDArray[Any]) -> list[Any]:
-    """The names of its segments, one after the other; samples without a name are none."""
+    """The names of the segments of a recording in their order, without unlabelled ones."""
     values = y[~unknown_labels(y)].tolist()
     return [name for i, name in enumerate(values) if i == 0 or name != values[i - 1]]
 

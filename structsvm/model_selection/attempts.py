@@ -40,47 +40,48 @@ Whole = tuple[TrainingSet, Sequence[Ints]]
 """All instances, and which of them each fold holds out."""
 
 Tried = tuple[list[list["Trial"]], Any]
-"""Trials of the candidates of a task in each of some folds, and what was learned from all, if it
-was."""
+"""Trials of the candidates of a task in each of some folds, and a learner of all instances or
+None."""
 
 
-def try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
-    """Metrics that see the same: those that are only tuned, or a learned one along its path."""
+def try_metrics(metrics: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
+    """Try metrics of the same features: all closed forms, or a learned one for each ``lam``."""
     start = time.perf_counter()
-    settings = next(iter(asked.values()))
+    settings = next(iter(metrics.values()))
     try:
         with without_warnings(DataWarning):
             fit = partial(Inputs.fit, settings.features, settings.standardize)
             inputs, train = cross_fitted(fit, fold.folded, fold.train)
             seen = inputs(fold.test.instances), inputs.states
-            train = train.parts  # features see what has no labels, and metrics do not
+            train = train.parts  # metrics do not use samples without labels, as features do
             _refuse_no_stretch(train)
     except (DataError, LearningError) as error:
-        if any(c.name == "untrained" for c in asked):  # which the others have to beat
+        if any(c.name == "untrained" for c in metrics):  # which the others have to beat
             error.add_note(f"in fold {fold.number}")
-            with among():  # the fold
+            with among():  # numbers of recordings are those within the fold
                 raise
-        return [fold.failed(error, start) for _ in asked]
+        return [fold.failed(error, start) for _ in metrics]
     sees = id(settings.features), settings.standardize
     if sees not in fold.untrained:
-        fold.untrained[sees] = _closed_form("untrained", train)
+        fold.untrained[sees] = tuned("untrained", train.problem, train.examples)[1]
     untrained = fold.untrained[sees]
     trials = []
-    for c in asked:
+    for c, own in metrics.items():
         start = time.perf_counter()
         try:
-            for some in (train.instances, seen[0]):
-                refuse_gaps(asked[c], some, train.problem.traits.words)
+            for instances in (train.instances, seen[0]):
+                refuse_gaps(own, instances, train.problem.traits.words)
         except DataError as error:
             trials.append(fold.failed(error, start))
             continue
         if c.has_path:
-            return _try_path([*asked.values()], train, untrained, seen, fold)
-        name = str(asked[c].closed_form)
-        shrinkage = asked[c].shrinkage
+            return _try_path([*metrics.values()], train, untrained, seen, fold)
+        name = str(own.closed_form)
         try:
-            metric = untrained if name == "untrained" else _closed_form(name, train, shrinkage)
-        except LearningError as error:  # as where no labelled stretch has a change
+            metric = untrained
+            if name != "untrained":
+                metric = tuned(name, train.problem, train.examples, own.shrinkage)[1]
+        except LearningError as error:  # such as that no labelled stretch has a change
             trials.append(fold.failed(error, start))
             continue
         trials.append(fold.trial_of(metric, seen, time.perf_counter() - start))
@@ -104,10 +105,10 @@ def _try_path(
     seen: InstancesAndStates,
     fold: Fold,
 ) -> list[Trial]:
-    """One kind of learned metric along a path of ``lam``, each from the cuts of those before."""
+    """Try one kind of learned metric for each ``lam``, each from the cuts of those before."""
     trials = []
     start = time.perf_counter()
-    # One recording in a fold, or a feature that is constant there, is told once for all.
+    # Warnings, such as of one recording alone, are about the fold and not about all data.
     with without_warnings(DataWarning, ConvergenceWarning):
         try:
             check_truths(train.problem.traits, train.truths)
@@ -130,19 +131,12 @@ def _try_path(
                 trials.append(fold.failed(error, start, refused=False))
                 continue
             about = {"converged": solution.status.converged, "oracle_calls": solution.oracle_calls}
-            trial = fold.trial_of(metric, seen, time.perf_counter() - start, **about)
-            trials.append(trial)
+            trials.append(fold.trial_of(metric, seen, time.perf_counter() - start, **about))
     return trials
 
 
-def _closed_form(name: str, data: TrainingSet, shrinkage: float | None = None) -> Metric:
-    """A metric that minimises nothing, of instances as it sees them."""
-    factor, calibration = tuned(name, data.problem, data.examples, shrinkage)
-    return calibration.metric(factor)
-
-
 def try_method(method: Method, fold: Fold) -> list[Trial]:
-    """A candidate that is no metric: learned from the instances as they were measured."""
+    """Try a candidate that is no metric, which learns from the instances as measured."""
     start = time.perf_counter()
     try:
         with without_warnings(DataWarning):
@@ -155,7 +149,7 @@ def try_method(method: Method, fold: Fold) -> list[Trial]:
 
 
 def try_at_once(method: Method, whole: Whole, folds: Sequence[Fold]) -> Tried:
-    """A learner that is fitted once, and partitions instances by what it learned from others."""
+    """Try a learner that holds out the folds itself, so that it is fitted once for all of them."""
     start = time.perf_counter()
     (data, held_out) = whole
     fold_of = np.full(len(data), -1)

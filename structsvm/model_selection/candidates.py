@@ -13,7 +13,7 @@ from structsvm.learner.steps import refuse_unsuited
 from structsvm.problem import SquaredNorm
 
 CENTRED = SquaredNorm(center=1)
-"""Shrinks to where learning starts: the features as they are, or as they are whitened."""
+"""Shrinks to where learning starts: the identity of the features, or of the whitened features."""
 
 
 def candidates_among(
@@ -21,8 +21,8 @@ def candidates_among(
 ) -> list[Method]:
     """The candidates in the order of preference, learned metrics once for each strength."""
     if isinstance(candidates, Mapping):
-        asked: list[Any] = [Method(name, learner) for name, learner in candidates.items()]
-        candidates = asked if "untrained" in candidates else [*asked, "untrained"]
+        methods: list[Any] = [Method(name, learner) for name, learner in candidates.items()]
+        candidates = methods if "untrained" in candidates else [*methods, "untrained"]
     by_name = {
         name: menu.of_metric(name, name) for name in (*KINDS, *names_for(menu.problem.traits))
     }

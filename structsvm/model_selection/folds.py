@@ -1,4 +1,4 @@
-"""A fold of recordings: what is tuned on some of them, and how it does on the others."""
+"""A fold of recordings: learning from some of them, and trials on the others."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +22,9 @@ from structsvm.partitions.problem import count_of_truth
 from structsvm.support import Floats, Ints, stage
 
 FEWEST_INNER = 2
-"""Folds within folds that a classifier is cross-fitted in, at least."""
-
+"""The least number of folds of the choice in which classifiers are cross-fitted again."""
 
 Learned = TypeVar("Learned")
-
-
 InstancesAndStates = tuple[Sequence[Instance], NDArray[Any] | None]
 """Held-out instances as a model sees them, and the names of the states that it knows."""
 
@@ -40,7 +37,7 @@ class Trial:
     """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
     candidate failed. See :func:`structsvm.partitions.comparison.disagreement`."""
     seconds: float
-    """Seconds to learn and to calibrate, beginning with what the larger ``lam`` of a path found."""
+    """Seconds to learn and to calibrate, from the cuts of larger ``lam`` where there are some."""
     converged: bool = True
     oracle_calls: int = 0
     failure: str = ""
@@ -70,21 +67,22 @@ class Fold:
     folded: TrainingSet
     """The recordings on which settings are tuned, see :func:`in_folds`."""
     untrained: dict[Any, Metric] = field(default_factory=dict)
-    """The untrained metric, by what metrics see, once in a process."""
+    """The untrained metric by features and scaling, computed once a process."""
 
     @cached_property
     def counts(self) -> list[int | None] | None:
         """The true numbers of clusters, as far as they are known and the oracle takes a number."""
         counts: list[int | None] = []
         for instance, known in zip(self.test.instances, self.test.labels, strict=True):
-            whole = known.truth is not None
-            K = count_of_truth(self.test.problem, instance, known.truth) if whole else None
-            counts.append(K if whole else known.constraint.n_clusters)
+            K = known.constraint.n_clusters
+            if known.truth is not None:
+                K = count_of_truth(self.test.problem, instance, known.truth)
+            counts.append(K)
         return None if all(K is None for K in counts) else counts
 
     @cached_property
     def names(self) -> Sequence[NDArray[Any]] | None:
-        """The true name of each item; None where there are none, or one is hidden from learning."""
+        """The true name of each item; None without names, or if one is hidden from learning."""
         test = self.test
         if test.question == STATES or test.asks is not None:  # rows of a cluster have no names
             return None
@@ -98,7 +96,7 @@ class Fold:
         seconds: float,
         **about: Any,
     ) -> Trial:
-        """Score what was found without and with K given, and names, on what is labelled."""
+        """The trial of partitions without and with K given, and of names, on labelled items."""
         problem = self.test.problem
         truths: list[Any] = [known.scored for known in self.test.labels]
         losses = np.empty((len(truths), len(partitions)))
@@ -131,8 +129,8 @@ class Fold:
                 model.partition(problem, x, UNCONSTRAINED)
                 for model, x in stage("partitioning", pairs)
             ]
-        asked = list(zip(each, instances, counts, priced, strict=True))
-        counted = [with_count(problem, *one) for one in stage("partitioning into as many", asked)]
+        tasks = list(zip(each, instances, counts, priced, strict=True))
+        counted = [with_count(problem, *task) for task in stage("partitioning into as many", tasks)]
         partitions = [one or other for one, other in zip(priced, counted, strict=True)]
         return self.trial(
             [partitions, counted], names_in(partitions, instances, states), seconds, **about
@@ -148,15 +146,15 @@ class Fold:
 def with_count(
     problem: Any, model: Model, instance: Instance, K: int | None, priced: Found | None
 ) -> Found:
-    """The partition into K clusters, given the one that a price decides."""
+    """The partition into K clusters; ``priced`` is the one whose number the price decided."""
     if isinstance(model, StatePath) and priced is not None and priced.partition.n_clusters == K:
-        return priced  # the best of all numbers is that of its own
+        return priced  # it is the best one of any number, so also of its own
     return model.partition(problem, instance, Constraint(K))
 
 
 def in_folds(data: TrainingSet, fold: Ints, fewest: int) -> TrainingSet:
-    """Instances with the folds of the choice for groups, if each is in one and these are enough."""
-    # What is cross-fitted on them again then learns from the same recordings as in other folds.
+    """Take the folds of the choice for groups, if all are in one and there are ``fewest``."""
+    # Cross-fitting then learns from the same recordings in several folds, which is done once.
     if fold.size != len(data) or fold.min() < 0 or np.unique(fold).size < fewest:
         return data
     return replace(data, groups=fold.tolist())
@@ -165,10 +163,10 @@ def in_folds(data: TrainingSet, fold: Ints, fewest: int) -> TrainingSet:
 def cross_fitted(
     fit: Callable[[TrainingSet], Learned], folded: TrainingSet, data: TrainingSet
 ) -> Learned:
-    """Fit what cross-fits classifiers in the folds of the choice, if that is possible."""
+    """Fit on ``folded``, whose groups are folds, or else on the same data with their own groups."""
     try:
         return fit(folded)
-    except DataError:  # what is needed in two groups is in one fold only
+    except DataError:  # a label that is needed in two groups is in one fold only
         if folded is data:
             raise
     return fit(data)

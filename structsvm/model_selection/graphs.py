@@ -1,4 +1,4 @@
-"""What a metric of graphs or images has to beat, and is chosen from."""
+"""The menu for graphs and images: baselines and candidates."""
 
 from collections import Counter
 
@@ -42,7 +42,7 @@ class Graphs(Menu):
 
     @property
     def first(self) -> Method:
-        """A classifier of regions where labels are names, which no cut of these names."""
+        """A classifier of regions where labels are names, because cuts name nothing."""
         quick = [method for method in self.others if method.quick]
         return quick[0] if quick else super().first
 
@@ -53,7 +53,8 @@ class Graphs(Menu):
         methods = [*self.named_metrics, *quick]
         if quick and self.features is None and len(self.data) >= FEWEST_SCORED:
             scores = self.scaled(Union(Columns(), RegionScores()))
-            methods[:0] = [  # on few images the start of learning is no worse than what is learned
+            # On few images the untrained metric is no worse than the learned one.
+            methods[:0] = [
                 self.of_metric("scores-untrained", "untrained", features=scores),
                 self.of_metric("scores-full", "full", features=scores),
             ]

@@ -1,4 +1,4 @@
-"""How every candidate did on the recordings that it was not tuned on."""
+"""The losses of all candidates on held-out recordings, the choice by them, and the verdict."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class HeldOut:
 
     split: Split
     tried: Mapping[Method, Sequence[Trial]]
-    """A trial in each fold of each candidate, in the order of preference."""
+    """The trials of each candidate in the folds, in the order of preference."""
     losses: Floats
     """Losses that the verdict compares, (N, n_candidates); NaN where a candidate failed."""
     criterion: Floats
@@ -45,9 +45,9 @@ class HeldOut:
     accuracy: Floats
     """The share of items that are named right, (N, n_candidates); NaN where none is named."""
     frequent: Floats
-    """The share of items that have the most frequent name of others, (N,); NaN where none has."""
+    """The share of items with the most frequent name in training, (N,); NaN without names."""
     blind: Mapping[str, Floats]
-    """Losses of what is blind to the instances, (N,) each: nothing pays that is not better."""
+    """Losses of methods that do not look at instances, (N,) each: what pays has to be better."""
     untried: Mapping[Method, float]
     """Candidates for which there was no time, and the seconds that each would take."""
 
@@ -96,22 +96,22 @@ class HeldOut:
         )
 
     def _chosen(self, which: Ints) -> int:
-        """The candidate to take, by some recordings."""
+        """The number of the candidate to choose by some of the recordings."""
         units = np.unique(self.split.units[which], return_inverse=True)[1]
         names = [c.name for c in self.tried]
         weights = self.split.held_out.weights[which]
         draws = self.split.draws_among(which)
-        # What names states at first does so as the default would, and their means decide. OLDA,
-        # which finds changes, has more loss on others: of few groups the means are chance.
+        # If names are asked for, means decide between the first answer and the default. For changes
+        # alone they do not: OLDA loses more on other sets, and means of few groups are chance.
         by_means = self._names_are_asked or not self.split.held_out.problem.traits.contiguous
         first = next((c.name for c in self.tried if c.is_first and by_means), "")
         return chosen(self._decisive[which], units, names, weights, draws, first)
 
     @cached_property
     def _names_are_asked(self) -> bool:
-        """Whether the default names states, so that those which name none are no answer.
+        """Whether only candidates that name states can be chosen, because the default names them.
 
-        Not so where nothing names more of them right than their most frequent name.
+        They need not if no candidate names more items right than the most frequent name does.
         """
         usable = np.flatnonzero(~np.isnan(self.criterion).any(axis=0))
         in_order = self.split.held_out.problem.traits.contiguous
@@ -124,11 +124,11 @@ class HeldOut:
 
     @cached_property
     def _decisive(self) -> Floats:
-        """What the choice goes by, (N, n_candidates): the share of items that are named wrongly
-        where names are asked for, and else the criterion; NaN for what is not in question.
+        """Values by which the choice is made, (N, n_candidates), smaller ones being better.
 
-        That is what failed, and what equals something blind to the instances where another does
-        not.
+        They are the shares of items that are named wrongly if names are asked for, and else the
+        criterion. They are NaN for candidates that failed, and for those that equal a method which
+        does not look at the instances, unless all do.
         """
         values = self.criterion
         can_be = ~np.isnan(values).any(axis=0)
@@ -140,8 +140,8 @@ class HeldOut:
         for losses in self.blind.values():
             is_blind |= (np.abs(self.losses - losses[:, None]) <= EQUAL_LOSSES).all(axis=0)
         is_blind &= (self.losses > EQUAL_LOSSES).any(axis=0)  # what is right everywhere is not
-        asked = can_be & ~is_blind if (can_be & ~is_blind).any() else can_be
-        return np.where(asked, values, np.nan)
+        seeing = can_be & ~is_blind
+        return np.where(seeing if seeing.any() else can_be, values, np.nan)
 
     @property
     def best(self) -> Method:
@@ -195,11 +195,11 @@ class HeldOut:
             remarks=Remarks(limit_of(truths), split.question),
             best=best.name,
         )
-        # What is chosen has its least loss in hindsight, so that it changes the advice alone.
+        # In hindsight the loss of the choice is too small: the ranking only changes the advice.
         return replace(verdict, ranking=self._ranking(best, in_order))
 
     def _ranking(self, best: Method, in_order: bool) -> Ranking:
-        """All candidates by what they lose in cross-validation, the choice in the first place."""
+        """All candidates by their losses in cross-validation, the choice in the first place."""
         columns = [*self.tried]
         means = np.array(_means(self.criterion, self.split.held_out.weights))
         by_name: dict[str, int] = {}
@@ -230,7 +230,7 @@ class HeldOut:
     def _accuracies(
         self, of_learned: Floats, others: Sequence[tuple[int, Method]]
     ) -> dict[str, float | None]:
-        """The share of items that each method names right; None for what does not name all."""
+        """The share of items that each method names right; None if it does not name all."""
         columns = {LEARNED: of_learned} | {c.name: self.accuracy[:, j] for j, c in others}
         columns["most-frequent"] = self.frequent
         has_names = ~np.isnan(self.accuracy).all(axis=1)

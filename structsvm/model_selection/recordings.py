@@ -1,4 +1,4 @@
-"""What a metric of recordings has to beat, and is chosen from, by what its labels say."""
+"""The menu for recordings: baselines and candidates, by whether labels are names or changes."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,14 +24,14 @@ from structsvm.learner.truths import are_names
 from structsvm.model_selection.candidates import CENTRED
 from structsvm.model_selection.named import learner_named
 
-STATES, QUICK_STATES = "states", "states-quick"
+SEGMENTER, QUICK_SEGMENTER = "states", "states-quick"
 """Names of segmenters of states: the default, and one of classifiers that take some seconds."""
 
 MANY_COLUMNS = 150
-"""Columns above which what answers first sees no context, which is of several times as many."""
+"""Columns above which the first answer sees no context, which has several times as many."""
 
 CHOSEN_FROM = (
-    *(STATES, "frame-lda", "frame-logistic", "boundary-logistic"),
+    *(SEGMENTER, "frame-lda", "frame-logistic", "boundary-logistic"),
     *("frame-boosting", "boundary-boosting"),
 )
 """Baselines that model selection tries."""
@@ -40,23 +40,23 @@ BY_GAIN = (
     *("frame-logistic", "full", "diagonal", "statistics-centred"),
     *("lags-diagonal", "lags-full", "lags-olda"),
 )
-"""What gained on the first answer and the default on shipped sets, most in a second first: what is
-tried next (experiments.studies.first_minute). Where names are asked for metrics gain nothing."""
+"""Candidates that are tried after the first answer and the default, by what they gained a second on
+shipped sets (experiments.studies.first_minute). If names are asked for, metrics gain nothing."""
 
 OF_SCORES = ("largest-score", "smoothed-scores")
-"""What scores of a model are decoded by where nothing is learned."""
+"""Baselines that decode given scores by a rule that people set by hand."""
 
 CLASSIFIER_COSTS = {"lda": 0.75, "logistic": QUICK_COST, "boosting": 20.0}
-"""Of classifiers of frames, on up to ``QUICK_VALUES`` values of all recordings."""
+"""Costs of classifiers of frames on up to ``QUICK_VALUES`` values of all recordings."""
 
 QUICK_VALUES = 1_000_000
 """Values up to which linear classifiers are quick."""
 
 AT_LEAST, USUAL_VALUES = 0.55, 600_000
-"""What boosting costs of few values, in units of what it costs of the usual number."""
+"""Boosting of few values costs this share of its cost on the usual number, and more with each."""
 
 LONGEST_LAG = max(map(abs, Lags().lags))
-"""The lag that every recording has to exceed for candidates with context."""
+"""The longest lag: candidates with context need recordings with more samples."""
 
 WITH_SCORES: tuple[tuple[str, set[str], tuple[type[RecordingTransformer], ...]], ...] = (
     (
@@ -66,19 +66,20 @@ WITH_SCORES: tuple[tuple[str, set[str], tuple[type[RecordingTransformer], ...]],
     ),
     ("scores", {"frame-boosting"}, (StateScores,)),
 )
-"""Names of the candidates that see what classifiers say of states, beside lags: the classifiers
-that have to apply, and the features."""
+"""Candidates that see scores of states beside lags: their name, the classifiers that have to apply
+to the labels, and the features."""
 
 OF_BOUNDARIES = ("boundary-boosting", "boundary-logistic")
-"""Classifiers whose boundaries metrics see. The second, and moving statistics, lowered the loss on
-people held out from 2.09 to 1.98, and from five recordings from 2.64 to 2.55."""
+"""Classifiers whose boundary scores metrics see. The second one and moving statistics lowered the
+loss on people held out from 2.09 to 1.98, and learned from five recordings from 2.64 to 2.55."""
 
 STRONG = (1.0, 0.2)
 """Strengths of the regularizer of full metrics of lags, which have many parameters: smaller ones
 did worse on people held out, and took half of the time of the menu."""
 
 STRONGEST = (1.0,)
-"""That of metrics of scores: with five recordings weaker ones did worse, with 95 no better."""
+"""The strength for metrics of scores: weaker ones did worse with five recordings, and no better
+with 95."""
 
 FROM_OLDA: dict[str, Any] = {"whiten": "olda", "regularizer": CENTRED, "lams": STRONGEST}
 """Settings of a metric that is learned from OLDA: better than OLDA for people held out, and on the
@@ -101,7 +102,7 @@ class Recordings(Menu):
         full = any(_is_full(y, x.n_samples) for x, y in zip(instances, labels, strict=True))
         equal = learner_named("equal-segments", self.problem)
         methods = [Method("equal-segments", equal, 0.2)] if full else []
-        if isinstance(self.like, ScoreLearner):  # what people set by hand
+        if isinstance(self.like, ScoreLearner):  # rules that people set by hand
             classes = self.like.classes
             made = [learner_named(name, self.problem, classes=classes) for name in OF_SCORES]
             methods += map(Method, OF_SCORES, made)
@@ -115,13 +116,13 @@ class Recordings(Menu):
                 boundaries = learner_named(f"boundary-{name}", self.problem)
                 methods.append(Method(f"boundary-{name}", self.scaled(boundaries), cost))
         if named:
-            segmenter = learner_named(STATES, self.problem, features=context)
-            methods.append(Method(STATES, self.scaled(segmenter), 6.0 * slow))
+            segmenter = learner_named(SEGMENTER, self.problem, features=context)
+            methods.append(Method(SEGMENTER, self.scaled(segmenter), 6.0 * slow))
         return methods
 
     @property
     def first(self) -> Method:
-        """Classifiers of windows under the decoder of states; OLDA where states have no names."""
+        """The quick segmenter of states; OLDA where states have no names."""
         instances = self.data.instances
         if are_names(instances, self.labels) and self.question is None:
             return self._quick_states()
@@ -134,14 +135,11 @@ class Recordings(Menu):
         features = _context(self.features)
         if features is None and self.data.n_features > MANY_COLUMNS:
             features = Columns()
-        segmenter = learner_named(QUICK_STATES, self.problem, features=features)
-        return Method(QUICK_STATES, self.scaled(segmenter))
+        segmenter = learner_named(QUICK_SEGMENTER, self.problem, features=features)
+        return Method(QUICK_SEGMENTER, self.scaled(segmenter))
 
     def _closed_forms(self) -> list[Method]:
-        """OLDA of what is before and after each sample: of lags, with moving statistics or not.
-
-        And what is learned from where it is.
-        """
+        """OLDA of lags, with and without moving statistics, and a metric learned from OLDA."""
         both = self.scaled(Union(Lags(), MovingStatistics()))
         lags = self.scaled(Lags())
         return [
@@ -157,10 +155,10 @@ class Recordings(Menu):
 
     @property
     def candidates(self) -> list[Method]:
-        """Metrics and classifiers: the default, what gained elsewhere, and then by preference.
+        """Metrics and classifiers: the default, those of ``BY_GAIN``, and others by preference.
 
-        That is the segmenter of states for names of states. For change points it is a metric: that
-        of boundary scores, or the first that applies. For states that nobody labelled metrics see
+        The default is the segmenter of states for names of states, and a metric for change points:
+        that of boundary scores, or the first that applies. If states are held out, metrics see
         scores, if any apply. The order was measured on people held out (docs/results.md).
         """
         tuned = [method for method in self.named_metrics if not method.learner.is_learned]
@@ -168,10 +166,10 @@ class Recordings(Menu):
         methods = {method.name: method for method in self.others}
         fitted = [methods[name] for name in CHOSEN_FROM if name in methods]
         by_name = []
-        if STATES in methods and self.question is None:
-            default = methods[STATES]
+        if SEGMENTER in methods and self.question is None:
+            default = methods[SEGMENTER]
             by_name = [default, replace(self._quick_states(), cost=default.cost / 3)]
-        others = [m for m in fitted if m.name != STATES]
+        others = [m for m in fitted if m.name != SEGMENTER]
         if self._has_context:
             few = len(self.data) < FEWEST_SCORED
             scored = []
@@ -186,7 +184,7 @@ class Recordings(Menu):
         return [method for method in in_order if self._suits(method)]
 
     def _suits(self, method: Method) -> bool:
-        """Whether masked values, if there may be some, have a place in what it sees and learns."""
+        """Whether the features and metric of a method take masked values, if there may be any."""
         if getattr(self.problem, "missing", "error") != "mask":
             return True
         stage = getattr(method.learner, "features", None)
@@ -195,7 +193,7 @@ class Recordings(Menu):
         return kind in self.problem.traits.candidates and (not stage or stage.takes_gaps)
 
     def _with_scores(self, classifiers: dict[str, Method]) -> list[Method]:
-        """Learned metrics of what classifiers say of states beside lags."""
+        """Learned metrics of scores of states beside lags."""
         methods = []
         for name, needs, kinds in WITH_SCORES:
             if needs <= set(classifiers):

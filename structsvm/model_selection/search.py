@@ -1,4 +1,4 @@
-"""Choosing the kind of metric and the strength of its regularizer, and telling what it is worth."""
+"""Choosing a method, and the strength of its regularizer, on held-out recordings."""
 
 import math
 import time
@@ -47,17 +47,18 @@ from structsvm.support import (
 __all__ = ["MetricLearnerCV"]
 
 WHOLE_TABLES = "tables"
-"""What is asked about tables if they are held out as a whole."""
+"""The question about tables if they are held out as a whole."""
 REUSED_FROM = 3
-"""Folds of the choice from which on they serve the features of the final metric too. Measured on
-people held out from har_spsw: the loss of three is 0.016 +- 0.025 above that of five of its own."""
+"""The number of folds of the choice from which on the features of the final metric are cross-fitted
+in these folds, too. On people held out from har_spsw, the loss with three of them is 0.016 +- 0.025
+above that with five folds of its own."""
 
 
 def _of_best(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that asks the best estimator."""
+    """The same method of the best estimator."""
 
     @wraps(method)
-    def answered(self: "MetricLearnerCV", *args: Any, **kwargs: Any) -> Any:
+    def of_best(self: "MetricLearnerCV", *args: Any, **kwargs: Any) -> Any:
         best = self._best
         if not hasattr(best, method.__name__):
             raise SettingsError(
@@ -66,7 +67,7 @@ def _of_best(method: Callable[..., Any]) -> Callable[..., Any]:
             )
         return getattr(best, method.__name__)(*args, **kwargs)
 
-    return answered
+    return of_best
 
 
 @dataclass(eq=False, repr=False)
@@ -236,7 +237,7 @@ class MetricLearnerCV(ProblemParameters):
         clock = self._clock()
         with share("choosing", 0.0, 1.0):
             best = self._choose(data, clock, resume)
-        with share("learning", clock.told, 1.0):
+        with share("learning", clock.reported, 1.0):
             self._learn(best, data, which, when_learned, clock.end, models or {})
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
@@ -280,11 +281,11 @@ class MetricLearnerCV(ProblemParameters):
             if not np.isnan(results.criterion[:, j]).any()
         }
         # A metric that becomes zero is left to ``cv_results_``, unless no other one was learned.
-        none = not usable & {c.name for c in results.tried if c.has_path}
+        is_none_learned = not usable & {c.name for c in results.tried if c.has_path}
         failed: dict[str, str] = {}
         for candidate, trials in results.tried.items():
             for trial in trials:
-                if trial.refused or (none and trial.failure):
+                if trial.refused or (is_none_learned and trial.failure):
                     failed.setdefault(candidate.name, trial.failure)
         for name, why in failed.items():
             warn(f"{name} is not compared: {why}")
@@ -349,13 +350,13 @@ class MetricLearnerCV(ProblemParameters):
         return candidates_among(methods if self.candidates is None else self.candidates, lams, menu)
 
     def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
-        """Instances and labels, checked once, and what is asked about them."""
+        """Instances and labels, checked once, and what is held out of them."""
         refuse_unlisted("split", self.split, (*SPLITS, None))
         problem = problem_from(self.problem, self.random_state)
         return replace(TrainingSet.of(problem, X, y, **given), question=self.split or WHOLE_TABLES)
 
     def _settings(self, method: Method) -> Settings:
-        """The settings of a metric; of rows that are held out, scaled like the others."""
+        """The settings of a metric; held-out rows are scaled by the training set."""
         settings = Settings.of(method.learner.get_params(deep=False))
         if self.split == ROWS and settings.standardize == "recording":
             return replace(settings, standardize="training")
@@ -397,7 +398,7 @@ class MetricLearnerCV(ProblemParameters):
                 learner = fitted[best.name]
                 if best.name not in before:
                     with share("the untrained metric", 1.0, 1.0):
-                        learner._introduce(data.counted())
+                        learner._describe(data.counted())
                 keep(learner)
                 learner._compare_with(menu_of(data.counted(), learner).fitted(metrics))
             else:

@@ -1,4 +1,4 @@
-"""What a metric of tables has to beat, and is chosen from, by what is asked about them."""
+"""The menu for tables: baselines and candidates, by whether rows or clusters are held out."""
 
 from typing import Any
 
@@ -49,10 +49,9 @@ ROWS_PER_LANDMARK = 5
 FEWEST_ROWS = 100
 """Rows of the table from which on similarities are in the menu."""
 
-
 WIDER = "wider"
-"""How tables of other clusters are scaled: columns that hardly vary in the new clusters, or in the
-labelled ones, would count for much by their own deviations or by those of training."""
+"""How tables of new clusters are scaled: divided by their own deviation, or by that of training,
+columns that hardly vary in the new clusters, or in the labelled ones, would count too much."""
 
 
 class Tables(Menu):
@@ -78,13 +77,13 @@ class Tables(Menu):
 
     @property
     def first(self) -> Method:
-        """A classifier of rows where others of the same clusters are asked about."""
+        """A classifier of rows if further rows of the same clusters are held out."""
         others = self.others if self.question == ROWS else []
         return others[0] if others else super().first
 
     @property
     def candidates(self) -> list[Method]:
-        """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
+        """Metrics that differ in kind, whitening and what they shrink to; classifiers; kernels.
 
         No single one is best for further rows and for new clusters alike (docs/clustering.md): the
         default is a classifier for the former, which finds nothing new, and else RCA.
@@ -92,7 +91,7 @@ class Tables(Menu):
         if self.question is None:
             return self.named_metrics
         metrics = [self.of_metric(name, kind, **settings) for name, kind, settings in PARTS]
-        # Of known clusters more can be learned than how to shrink to RCA.
+        # For further rows of known clusters, "full" learns more than a metric that shrinks to RCA.
         is_of_rows = self.question == ROWS
         metrics.sort(key=lambda method: is_of_rows and method.name != "full")
         rows = sum(instance.n_samples for instance in self.data.instances)

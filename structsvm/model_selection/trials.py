@@ -23,24 +23,24 @@ from structsvm.model_selection.folds import Fold, Trial
 from structsvm.support import Archive, OutOfTimeError, fingerprint, share, until
 
 REFIT_COST = 1.5
-"""What learning from all takes, in units of what it takes in a fold."""
+"""The time to learn from all recordings, in units of that to learn in a fold."""
 
 USUAL_RATE = 1.0
 """Seconds that a task of cost one takes in a fold, where nothing was tried yet."""
 
 LESS = 4.0
-"""How much less time than its cost says a task may take."""
+"""A task may take so many times less time than its cost says."""
 
 TRIALS = Archive("search", 2, CheckpointError)
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Candidates that are tried together: tuned metrics that see the same, a path, a classifier."""
+    """Candidates tried together: closed forms of the same features, a path, or a single one."""
 
     candidates: Sequence[Method]
     work: Callable[..., Any]
-    """Trials in a fold, or in all folds, and what was learned from all."""
+    """A function of a fold to its trials, or, ``at_once``, of all folds to :data:`Tried`."""
     cost: float = 1.0
     """As of a :class:`structsvm.learner.Method`; that of metrics is about one."""
     at_once: bool = False
@@ -48,6 +48,7 @@ class Task:
 
     @property
     def is_learned_again(self) -> bool:
+        """Whether the candidate is learned once more from all recordings after the choice."""
         return not (self.candidates[0].is_metric or self.at_once)
 
     @property
@@ -59,7 +60,7 @@ class Task:
         return any(c.is_first for c in self.candidates)
 
     def tried_in(self, folds: Sequence[Fold], end: float) -> tuple[Tried | None, float]:
-        """What was found in these folds, None if it did not end in time, and seconds."""
+        """The trials in these folds, None if the time was over, and the seconds taken."""
         start = time.perf_counter()
         try:
             with until(end):
@@ -72,14 +73,14 @@ class Task:
 
 
 def tasks_of(
-    asked: Mapping[Method, Settings], candidates: Sequence[Method], whole: Whole | None
+    metrics: Mapping[Method, Settings], candidates: Sequence[Method], whole: Whole | None
 ) -> list[Task]:
     """The tasks in order: what others have to beat, what answers first, then by preference.
 
-    ``asked`` are the settings of all metrics.
+    ``metrics`` are the settings of all metrics among the candidates.
     """
     alike: dict[Any, dict[Method, Settings]] = {}
-    for c, settings in asked.items():
+    for c, settings in metrics.items():
         kind = c.name if c.has_path else ""
         alike.setdefault((id(settings.features), settings.standardize, kind), {})[c] = settings
     tasks = [
@@ -87,7 +88,7 @@ def tasks_of(
         for some in alike.values()
     ]
     for c in candidates:
-        if c in asked:
+        if c in metrics:
             continue
         if whole is not None and hasattr(c.learner, "learn_held_out"):
             tasks.append(Task([c], partial(try_at_once, c, whole), c.cost, at_once=True))
@@ -108,13 +109,13 @@ class Clock:
         self.end = end
         self.n_workers = effective_n_jobs(n_jobs)
         self.start = time.monotonic()
-        self.told = 0.0
+        self.reported = 0.0  # the share of the time that progress was last said to have taken
         self.seconds: dict[Task, float] = {}
-        """What each task took when it was last asked: in a first fold functions may be compiled."""
+        """What each task took the last time: in the first fold, functions may be compiled."""
 
     @property
     def kept(self) -> float:
-        """Seconds in which the choice and classifiers are learned from all recordings, about."""
+        """Seconds to be kept for learning the choice and classifiers from all recordings, about."""
         tried = [s for task, s in self.seconds.items() if task.is_learned_again]
         metrics = [s for task, s in self.seconds.items() if task.candidates[0].has_path]
         return REFIT_COST * (sum(tried) + max(metrics, default=0.0))
@@ -124,7 +125,7 @@ class Clock:
         return self.end - self.kept
 
     def takes(self, task: Task) -> float:
-        """Seconds that a task takes each time it is asked, about."""
+        """Seconds that a task takes in a fold, or at once, about."""
         cost = sum(other.cost for other in self.seconds)
         rate = sum(self.seconds.values()) / cost if cost else USUAL_RATE
         return self.seconds.get(task, task.cost * rate)
@@ -137,9 +138,9 @@ class Clock:
     def share(
         self, task: Task, left: Sequence[Task], needed: Collection[Task]
     ) -> AbstractContextManager[None]:
-        """What is told meanwhile, as a part of the time for what is left, learning included.
+        """Report the progress of a task as a share of all time, that of learning included.
 
-        What is ``needed`` is tried whatever the time.
+        ``left`` are the tasks that remain; ``needed`` ones are tried even if time is over.
         """
         now = time.monotonic()
         total = 0.0
@@ -153,12 +154,12 @@ class Clock:
         elapsed = now - self.start
         takes = self.takes(task) / self.n_workers
         whole = max(elapsed + max(total, takes) + self.kept, 1e-9)
-        start = max(self.told, elapsed / whole)
-        self.told = max(start, min((elapsed + takes) / whole, 1.0))
-        return share(baseline_in_words(task.candidates[0].name), start, self.told)
+        start = max(self.reported, elapsed / whole)
+        self.reported = max(start, min((elapsed + takes) / whole, 1.0))
+        return share(baseline_in_words(task.candidates[0].name), start, self.reported)
 
     def least(self, task: Task, n_folds: int) -> float:
-        """Seconds without which it is not begun: it may take far less than it costs."""
+        """Seconds that have to be left to begin a task, which may take far less than it costs."""
         return self.needs(task, n_folds) if task in self.seconds else self.takes(task) / LESS
 
     def allows(self, task: Task, folds_left: int) -> bool:
@@ -171,10 +172,10 @@ def trials_of(
     clock: Clock,
     saved: "SavedTrials | None" = None,
 ) -> tuple[dict[Method, list[Trial]], dict[Method, float]]:
-    """Trials in each fold of what there is time for, and what others would take.
+    """Trials of the candidates that there is time for, and the seconds that others would take.
 
-    What others have to beat and what answers first are tried whatever time they take, and if these
-    fail, what is preferred of the others.
+    The untrained metric and what answers first are tried whatever time they take, and, as long as
+    no candidate has succeeded, the next ones in the order of preference.
     """
     saved = SavedTrials() if saved is None else saved
     pairs = [(task, fold.number) for task, fold in product(tasks, folds)]
@@ -182,10 +183,10 @@ def trials_of(
     n = len(folds)
     for (task, _), trials in by_task.items():
         clock.seconds[task] = sum(trial.seconds for trial in trials)
-    asked: list[tuple[Task, Sequence[Fold]]] = []
+    untried: list[tuple[Task, Sequence[Fold]]] = []
     for task in tasks:
         parts: list[Sequence[Fold]] = [folds] if task.at_once else [[fold] for fold in folds]
-        asked += [(task, part) for part in parts if (task, part[0].number) not in by_task]
+        untried += [(task, part) for part in parts if (task, part[0].number) not in by_task]
     first = [task for task in tasks if task.is_first]
     learned = [task for task in tasks if task.candidates[0].has_path]
     needed = {*(task for task in tasks if task.is_untrained), *(first or learned[:1])}
@@ -193,14 +194,14 @@ def trials_of(
     late: set[Task] = set()
 
     def jobs() -> Iterator[Any]:
-        for number, (task, part) in enumerate(asked):
-            if not _is_answered(by_task):
+        for number, (task, part) in enumerate(untried):
+            if not _has_succeeded(by_task):
                 needed.add(task)
             if task not in needed and not clock.allows(task, n - part[0].number):
                 late.add(task)
             if task not in late:
                 begun.append((task, part))
-                left = [other for other, _ in asked[number:] if other not in late]
+                left = [other for other, _ in untried[number:] if other not in late]
                 with clock.share(task, left, needed):
                     yield delayed(task.tried_in)(
                         part, math.inf if task in needed else clock.end_of_trials
@@ -222,8 +223,8 @@ def trials_of(
     return _tried_and_untried(tasks, by_task, clock, n)
 
 
-def _is_answered(tried: Mapping[tuple[Task, int], list[Trial]]) -> bool:
-    """Whether there is more to choose from than what others have to beat."""
+def _has_succeeded(tried: Mapping[tuple[Task, int], list[Trial]]) -> bool:
+    """Whether a candidate other than the untrained metric has succeeded in a fold."""
     for (task, _), trials in tried.items():
         for candidate, trial in zip(task.candidates, trials, strict=True):
             if candidate.name != "untrained" and not trial.failure:
@@ -234,6 +235,7 @@ def _is_answered(tried: Mapping[tuple[Task, int], list[Trial]]) -> bool:
 def _tried_and_untried(
     tasks: Sequence[Task], by_task: Mapping[tuple[Task, int], list[Trial]], clock: Clock, n: int
 ) -> tuple[dict[Method, list[Trial]], dict[Method, float]]:
+    """The trials of the candidates that were tried in all n folds, and the seconds of others."""
     tried = {}
     untried = {}
     for task in tasks:
@@ -247,7 +249,7 @@ def _tried_and_untried(
 
 
 class SavedTrials:
-    """Trials with which the same search goes on later, in memory and in a file if one is named."""
+    """Trials that the same search does not repeat later, in memory and, if one is named, a file."""
 
     def __init__(
         self, path: str | PathLike[str] | None = None, identity: str = "", part: str = ""
@@ -255,7 +257,7 @@ class SavedTrials:
         self.path = None if path is None else Path(path)
         self.identity = identity
         self.part = part
-        """What they were tried on, which may be a part of what is kept together."""
+        """The fingerprint of the data of these trials; a file may hold trials on several parts."""
         self.trials: dict[str, list[dict[str, Any]]] = {}
         self.models: dict[str, Any] = {}
         """Learners of all instances that were learned meanwhile, by the name of the candidate."""
@@ -279,5 +281,5 @@ class SavedTrials:
             TRIALS.write(self.path, {"identity": self.identity, "trials": self.trials}, {})
 
     def _key(self, task: Task, fold: int) -> str:
-        asked = [(c.name, c.lam, c.learner) for c in task.candidates]
-        return f"{self.part} {fingerprint(asked)} {fold}"
+        candidates = [(c.name, c.lam, c.learner) for c in task.candidates]
+        return f"{self.part} {fingerprint(candidates)} {fold}"

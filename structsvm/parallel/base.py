@@ -1,4 +1,4 @@
-"""What a backend promises, the one without workers, and workers that hold a share of the parts."""
+"""The contract of backends, the one without workers, and sessions of workers with shares."""
 
 import pickle
 from abc import ABC, abstractmethod
@@ -35,7 +35,7 @@ class Session(ABC):
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         """``task(parts, argument)`` of every share: the answers of all parts, in their order.
 
-        The first error that a task raises, if one does.
+        If tasks raise errors, the first one is raised.
         """
 
     def map(self, task: Task, argument: Any) -> list[Any]:
@@ -96,7 +96,7 @@ def deal(parts: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
 
 
 def work_on_share(task: ShareTask, share: Sequence[Any] | Path, argument: Any) -> list[Any]:
-    """The answers of a share, or of one in a file, each call of an oracle with one thread."""
+    """The answers of a share, which may be in a file, computed in one thread."""
     with single_threaded():
         return task(_stored(share) if isinstance(share, Path) else share, argument)
 
@@ -117,7 +117,7 @@ class Workers(Session):
     submit: Callable[..., Any]  # takes a function and its arguments to a future
     shares: Sequence[Any]
     explained: Callable[[], AbstractContextManager[None]] = nullcontext
-    """A context that raises errors of the backend in our words."""
+    """A context that translates errors of the backend to those of structsvm."""
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         with self.explained():
@@ -135,10 +135,10 @@ class Workers(Session):
 
 
 @contextmanager
-def saying(
+def translated(
     what: str, way_out: str, kind: type[StructSVMError], *raised: type[Exception]
 ) -> Iterator[None]:
-    """Raise an error of ours, with the original one in parentheses."""
+    """Raise an error of structsvm in place of the ones ``raised``, which it quotes."""
     try:
         yield
     except raised as error:
@@ -147,7 +147,7 @@ def saying(
 
 RESUME = parameter("resume", Code("FILE"))
 sendable = partial(
-    saying,
+    translated,
     "what the workers work on cannot be sent to other processes",
     "use "
     + parameter("backend", "threads")

@@ -1,4 +1,4 @@
-"""The backend by name, and the workers of the current one for work that is done once."""
+"""Backends by name, and the current backend, which does work that is done once."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -57,7 +57,7 @@ _backend: ContextVar[Backend] = ContextVar("backend", default=Serial())  # noqa:
 
 @contextmanager
 def working_on(backend: Backend) -> Iterator[None]:
-    """Let :func:`spread` use these workers in this block, and in this thread."""
+    """Let :func:`spread` use this backend in this block, and in this thread."""
     outer = _backend.set(backend)
     try:
         yield
@@ -66,9 +66,10 @@ def working_on(backend: Backend) -> Iterator[None]:
 
 
 def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
-    """``task(part, argument)`` of every part, in their order, whoever works on it.
+    """``task(part, argument)`` of every part, in their order, by the current backend.
 
-    Without words the parts are in memory, where threads do without copies.
+    ``words`` tell the progress. Without words the parts are taken to be in memory, so that threads
+    are used in place of processes, which would need copies.
     """
     backend = _backend.get()
     if not words:

@@ -8,18 +8,18 @@ from functools import partial
 from typing import Any
 
 from structsvm.errors import Code, SettingsError, StructSVMError, parameter, without_warnings
-from structsvm.parallel.base import RESUME, Backend, Session, Workers, deal, saying, sendable
+from structsvm.parallel.base import RESUME, Backend, Session, Workers, deal, sendable, translated
 from structsvm.support import require
 
 _answering = partial(
-    saying,
+    translated,
     "the scheduler of the Dask cluster does not answer",
     "start another one, and give " + RESUME + " to keep what is learned until then",
     StructSVMError,
 )
 
 WAIT_FOR_WORKERS = 30.0
-"""Seconds for which a cluster without workers is waited for: an adaptive one begins so."""
+"""Seconds to wait for the first worker: an adaptive cluster begins without any."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,10 @@ class Dask(Backend):
                 return client.submit(*work, pure=False)
 
         with ExitStack() as stack:
-            with suppress(ValueError):  # this is no task, whose thread others need meanwhile
+            with suppress(ValueError):  # raised if this is no task: a task would block its worker
                 distributed.get_worker()
                 stack.enter_context(distributed.worker_client())
-            # Results of tasks: Dask computes them again if they are lost, and scattered data not.
+            # Shares are results of tasks, as Dask recomputes these if they are lost, but no
+            # scattered data.
             placed = [submit(partial(tuple, share)) for share in deal(parts, n_threads)]
             yield Workers(submit, placed, partial(_answering, CancelledError))

@@ -27,14 +27,14 @@ from structsvm.parallel.base import (
     ShareTask,
     Workers,
     deal,
-    saying,
     sendable,
+    translated,
     work_on_share,
 )
 from structsvm.support import check_n_jobs
 
 _alive = partial(
-    saying,
+    translated,
     "a worker process died, as when memory runs out",
     "use fewer workers ("
     + parameter("n_jobs")
@@ -84,7 +84,7 @@ class Threads(Local):
 
 
 WORTHWHILE = 0.01
-"""Seconds of a round from which on threads are used: what they cost is a small part of it."""
+"""Seconds of a round after which threads do the rest: starting them is cheap then."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Auto(Local):
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
-        """Begin here."""
+        """Place the parts in this process, until threads pay."""
         yield _Chosen(parts, Threads(self.n_jobs))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import threadpoolctl
 
 WITH_POOLS = ("scipy.linalg", "sklearn", "scs", "ruptures")  # libraries that bring a thread pool
-_here = local()  # the libraries that a block of this thread has limited, in ``loaded``
+_here = local()  # ``loaded``: which of these libraries a block of this thread has limited
 _lock = Lock()
 _threads = 0  # how many threads are inside a block
 _blas: Any = None  # the limit that they share

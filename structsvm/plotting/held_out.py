@@ -75,7 +75,7 @@ class ShownOnPage:
             # ``evaluate`` gave these warnings; a DataError says that the oracle is not exact.
             with without_warnings(DataWarning), suppress(DataError):
                 changes = learner.predict_segments(instances, K, level=_level_of(learner))
-        images = _images(Form.given_to(learner, Xs).instances, evaluated.measured)
+        images = _images(Form.for_learner(learner, Xs).instances, evaluated.measured)
         if not images:  # instances are then called graphs, even if they were made from images
             terms = learner.problem_.traits.words
             evidence = replace(evaluated.verdict.evidence, words=terms)

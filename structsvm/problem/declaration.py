@@ -29,7 +29,7 @@ class Separation:
     quality: Quality
     """Certificate of the answer."""
     feature: Floats | None = None
-    """``joint_feature(x, y)``, (d,), where who answers knows it already."""
+    """``joint_feature(x, y)``, (d,), if the problem has computed it already."""
 
 
 class Problem(Contract):
@@ -77,14 +77,14 @@ class Problem(Contract):
         "a problem, such as dataclasses.replace(self, n_features=...)",
     )
     def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> "Problem":
-        """The problem with the sizes that its settings leave open, such as that of features."""
+        """The problem with the sizes that its settings leave open, such as ``n_features``."""
         return self
 
     @hook
     def check(self, x: Any, y: Any = None) -> None:
-        """Refuse, by a DataError, what is no instance, or no labelling of it; asked after sizes.
+        """Raise a DataError if ``x`` is no instance, or ``y`` no labelling of it.
 
-        ``y`` is None of an instance to predict, which is checked as well.
+        It is asked of the problem that :meth:`sized` returns. ``y`` is None in prediction.
         """
 
     @hook
@@ -112,7 +112,7 @@ class Problem(Contract):
 
     @hook
     def labelling(self, kept: Any) -> Any:
-        """The labelling of which :meth:`kept` kept this."""
+        """The labelling that :meth:`kept` turned into ``kept``."""
         return kept
 
     @hook

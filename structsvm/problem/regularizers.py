@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Custom", "Quadratic", "Regularizer", "Separable", "SquaredNorm", "Trace", "check_lam"]
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-140, 1e140
-"""Weights whose squares, and those of what is divided by them, neither vanish nor overflow."""
+"""Bounds of weights within which their squares and reciprocals neither vanish nor overflow."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,7 @@ class Quadratic:
 
     Examples
     --------
-    >>> from structsvm.problem import Quadratic, SquaredNorm
-    >>> from structsvm.problem import Nonnegative
+    >>> from structsvm.problem import Nonnegative, Quadratic, SquaredNorm
     >>> isinstance(SquaredNorm(2.0).as_quadratic(Nonnegative(3)), Quadratic)
     True
     """
@@ -41,14 +40,13 @@ class Quadratic:
 class Regularizer(ABC):
     """Base of regularizers, convex and nonnegative functions Omega of the weight.
 
-    What is not abstract is for fast masters and dual bounds; by default no formula is known, and a
-    conic program gives the bounds.
+    The methods that are not abstract are for fast masters and dual bounds. By default they say that
+    no formula is known, and a conic program gives the bounds.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.problem import Regularizer, SquaredNorm
-    >>> from structsvm.problem import Nonnegative
+    >>> from structsvm.problem import Nonnegative, Regularizer, SquaredNorm
     >>> isinstance(SquaredNorm(), Regularizer)
     True
     >>> SquaredNorm().scaled(4.0).value(np.array([1.0, 0.0]), Nonnegative(2))
@@ -99,7 +97,7 @@ class _Weighted(Regularizer):
     @hook
     def __post_init__(self) -> None:
         _refuse_beyond("the weight", self.weight, SMALLEST_WEIGHT, LARGEST_WEIGHT)
-        # Products of floats that are smaller would be rounded as those are.
+        # A weight of lower precision, such as a float32, would round all its products.
         object.__setattr__(self, "weight", float(self.weight))
 
     def scaled(self, factor: float) -> Self:
@@ -120,8 +118,7 @@ class SquaredNorm(_Weighted):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.problem import SquaredNorm
-    >>> from structsvm.problem import Nonnegative
+    >>> from structsvm.problem import Nonnegative, SquaredNorm
     >>> SquaredNorm(center=1.0).value(np.array([1.0, 3.0]), Nonnegative(2))
     2.0
     """
@@ -154,7 +151,7 @@ class SquaredNorm(_Weighted):
         return self.value(w, space) + float(slope @ w)
 
     def _center(self, space: WeightSpace) -> Floats | float:
-        """The center as a weight, or the number 0 for that of the usual regularizer."""
+        """The center as a weight (d,), or the number 0 if it is the default."""
         if isinstance(self.center, float) and self.center == 0.0:
             return 0.0
         if np.ndim(self.center) == 0:
@@ -169,8 +166,7 @@ class Trace(_Weighted):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.problem import Trace
-    >>> from structsvm.problem import Nonnegative
+    >>> from structsvm.problem import Nonnegative, Trace
     >>> Trace(2.0).value(np.array([1.0, 3.0]), Nonnegative(2))
     8.0
     """
@@ -199,7 +195,7 @@ class Trace(_Weighted):
         return 1.0 if smallest >= -self.weight else self.weight / -smallest
 
     def _linear(self, space: WeightSpace) -> Floats:
-        """The gradient, once it is sure that the trace is nonnegative."""
+        """The gradient, (d,); refuse cones on which the trace may be negative."""
         for factor in factors_of(space):
             if isinstance(factor, Free):
                 said = f"the trace is not nonnegative on {factor}: use SquaredNorm, or a cone"
@@ -222,8 +218,7 @@ class Custom(_Weighted):
     --------
     >>> import cvxpy as cp
     >>> import numpy as np
-    >>> from structsvm.problem import Custom
-    >>> from structsvm.problem import Nonnegative
+    >>> from structsvm.problem import Custom, Nonnegative
     >>> groups = Custom(lambda B: cp.norm(B[:2]) + cp.norm(B[2:]), weight=0.5)
     >>> round(groups.value(np.array([3.0, 4.0, 0.0]), Nonnegative(3)), 6)
     2.5
@@ -270,8 +265,7 @@ class Separable(Regularizer):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.problem import Separable, SquaredNorm, Trace
-    >>> from structsvm.problem import Nonnegative, Product
+    >>> from structsvm.problem import Nonnegative, Product, Separable, SquaredNorm, Trace
     >>> space = Product((Nonnegative(2), Nonnegative(1)))
     >>> Separable((Trace(), SquaredNorm())).value(np.array([1.0, 2.0, 4.0]), space)
     11.0
@@ -325,7 +319,7 @@ class Separable(Regularizer):
 def check_lam(lam: Any) -> None:
     """Refuse a strength that is not from 1e-100 to 1e100, by a SettingsError.
 
-    With others bounds of the objective lose their digits.
+    Beyond these limits, bounds of the objective would vanish or overflow.
 
     Examples
     --------
@@ -335,7 +329,6 @@ def check_lam(lam: Any) -> None:
         ...
     structsvm.errors.SettingsError: lam must be > 0, got 0.0
     """
-    # float32 holds neither end
     hint = ": MetricLearnerCV chooses it by cross-validation" if isinstance(lam, str) else ""
     _refuse_beyond("lam", lam, 1e-100, 1e100, hint, "; 0.04 to 1 are usual")
 
@@ -345,7 +338,7 @@ def _refuse_beyond(
 ) -> None:
     if not (is_number(value) and 0 < value < np.inf):
         raise SettingsError(f"{name} must be > 0, got {value!r}{hint}")
-    if not least <= float(value) <= most:
+    if not least <= float(value) <= most:  # float32 holds neither end
         limits = f"{least:g} to {most:g}".replace("e+", "e")
         raise SettingsError(
             f"{name} must be from {limits}, got {value}: beyond, bounds of the objective vanish or "

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["CompositeRisk", "Outline", "Regularized", "RegularizedRisk", "Risk"]
 
 OUTSIDE = 1e-9
-"""Part of its size by which rounding may put a weight outside of its cone."""
+"""How far outside of its cone rounding may put a weight, relative to its largest entry."""
 
 
 class Regularized:
@@ -46,7 +46,7 @@ class Regularized:
         return self.regularizer.as_quadratic(self.space)
 
     def further_constraints(self, B: Any) -> list[Any]:
-        """The further constraints on a cvxpy weight ``B``; none if there are none."""
+        """The list of further constraints on a cvxpy weight ``B``, checked."""
         if self.constraints is None:
             return []
         import cvxpy as cp
@@ -56,9 +56,8 @@ class Regularized:
         if not (fits and all(isinstance(constraint, cp.Constraint) for constraint in constraints)):
             said = f"constraints returned {shown(constraints)}: return a list of cvxpy constraints"
             raise SettingsError(f"{said}, such as [cp.trace(B) <= 1]")
-        for leaf in set(
-            chain.from_iterable((*one.parameters(), *one.variables()) for one in constraints)
-        ):
+        leaves = chain.from_iterable((*one.parameters(), *one.variables()) for one in constraints)
+        for leaf in set(leaves):
             is_whole = leaf.attributes["boolean"] or leaf.attributes["integer"]
             if leaf.value is None if isinstance(leaf, cp.Parameter) else is_whole:
                 raise SettingsError(
@@ -70,7 +69,7 @@ class Regularized:
 
 @dataclass(frozen=True, eq=False)
 class Outline(Regularized):
-    """What is known of a risk before its instances are, for :meth:`Solver.check`."""
+    """What :meth:`Solver.check` sees of a risk, before any instances are read."""
 
     space: WeightSpace
     regularizer: Regularizer
@@ -105,7 +104,7 @@ class RegularizedRisk(Regularized):
     start: Floats | None = None
     """A sensible weight, (d,), tried before any other, so that the answer is never worse."""
     is_model: bool = False
-    """Whether a solver made this of another risk, so that nobody else's code is in it."""
+    """Whether a solver made this of another risk, so that it runs no code of a plugin."""
     space: WeightSpace = field(init=False)
 
     def __post_init__(self) -> None:
@@ -171,7 +170,7 @@ class RegularizedRisk(Regularized):
         return cp.Problem(cp.Minimize(objective), [*cone, *planes, *self.further_constraints(B)])
 
     def _support_planes(self, solution: Solution) -> list[tuple[Floats, float, Floats]]:
-        """Which slacks are bounded from below, and the intercept and slope of the bound."""
+        """A lower bound of slacks by each support labelling: their weights, intercept and slope."""
         if solution.support is None:
             raise SettingsError(
                 "this solution has no support labellings: learn with CuttingPlane, whose masters "

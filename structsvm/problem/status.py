@@ -173,8 +173,8 @@ class Solution:
     """The same with what heuristic oracles say that they may have missed; infinity where they do
     not say, or where an oracle was caught finding less than it claims."""
     null: float
-    """F(0), the objective of the null metric: what no learning at all would pay; at least 1e-9 of
-    the size of its terms, below which there is nothing but rounding to gain."""
+    """F(0), the objective of the null metric, which stands for no learning. It is at least 1e-9 of
+    the size of its terms, because a smaller difference is rounding and no gain."""
     status: Status
     n_iter: int
     oracle_calls: int

@@ -46,8 +46,8 @@ def smat(v: Floats) -> Floats:
 def metric_factor(B: Floats, least: float = 0.0) -> Floats:
     """``L`` (P, r) with ``B = L L^T`` of rank r, for a diagonal (a vector) or a matrix.
 
-    Its columns are the directions of the metric, the heaviest first of a matrix. Those whose
-    eigenvalue is less than the share ``least`` of the largest are left out.
+    Its columns are the directions of the metric; of a matrix, those of large eigenvalues are first.
+    Those whose eigenvalue is less than the share ``least`` of the largest are left out.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class WeightSpace(ABC):
 
 @dataclass(frozen=True)
 class _Vectors(WeightSpace):
-    """A cone of vectors that are what their users see."""
+    """A cone of vectors, which users see as they are."""
 
     size: int
 
@@ -298,32 +298,32 @@ class Product(WeightSpace):
         """Return the vector itself, (d,), or the weight of the metric ``B``, zero elsewhere."""
         if not self.metric_first:
             return _vector(B, self.dim)
-        rest = sum(factor.dim for factor in self.factors[1:])
-        return np.concatenate([self.factors[0].from_metric(B), np.zeros(rest)])
+        first = self.factors[0]
+        return np.concatenate([first.from_metric(B), np.zeros(self.dim - first.dim)])
 
     def variable(self, *names: str) -> "tuple[cp.Expression, cp.Expression, list[cp.Constraint]]":
         """Return what users see of the variables of the factors, and the vector of all of them."""
         import cvxpy as cp
 
-        usual = [f"w{k}" for k in range(len(self.factors))]
-        called = [*names, *usual[len(names) :]]
-        parts = [f.variable(name) for f, name in zip(self.factors, called, strict=False)]
+        default_names = [f"w{k}" for k in range(len(self.factors))]
+        all_names = [*names, *default_names[len(names) :]]
+        parts = [f.variable(name) for f, name in zip(self.factors, all_names, strict=False)]
         w = cp.hstack([vector for _, vector, _ in parts])
         seen = parts[0][0] if self.metric_first else w
         return seen, w, list(chain.from_iterable(cone for _, _, cone in parts))
 
 
 def factors_of(space: WeightSpace) -> tuple[WeightSpace, ...]:
-    """The cones of which a weight has one part each."""
+    """The factors of a product of cones; any other cone is its own factor."""
     return space.factors if isinstance(space, Product) else (space,)
 
 
 def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
-    """Rows (n, d) in svec form to the square root of the derivative of the PSD projection.
+    """Multiply rows (n, d) in svec form by a square root of the derivative of the PSD projection.
 
     In the eigenbasis the derivative multiplies entry (j, k) by 1 if both eigenvalues are positive,
-    by ``e_k / (e_k - e_j)`` if only ``e_k`` is, else by 0. The mixed entries stand for two. The
-    precision is that of ``rows``.
+    by ``e_k / (e_k - e_j)`` if only ``e_k`` is, else by 0. A mixed entry stands for (j, k) and
+    (k, j). The precision is that of ``rows``.
     """
     P = values.size
     n = rows.shape[0]
@@ -340,7 +340,7 @@ def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
     for start in range(0, n, step):
         chunk = rows[start : start + step]
         block = factor[start : start + step]
-        matrices = chunk.take(gather, axis=1)  # what an index gives has to be copied once more
+        matrices = chunk.take(gather, axis=1)  # chunk[:, gather] would have to be copied once more
         matrices *= shrink
         matrices = matrices.reshape(-1, P)
         half = (matrices @ vectors[:, positive]).reshape(len(chunk), P, r)
