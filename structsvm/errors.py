@@ -86,9 +86,9 @@ class Text(str):
     parts: tuple[Part, ...]
 
     def __new__(cls, *parts: Part) -> "Text":
-        kept = tuple(_flat(parts))
-        text = super().__new__(cls, "".join(map(str, kept)))
-        text.parts = kept
+        flat = tuple(_flat(parts))
+        text = super().__new__(cls, "".join(map(str, flat)))
+        text.parts = flat
         return text
 
     def __add__(self, other: str) -> "Text":
@@ -176,8 +176,8 @@ def said_by(error: BaseException, *, in_a_line: bool = False) -> Text:
     """
     if error.args and isinstance(error.args[0], Text):
         return error.args[0]
-    said = str(getattr(error, "strerror", None) or error)
-    return Text(" ".join(said.split()) if in_a_line else said)
+    message = str(getattr(error, "strerror", None) or error)
+    return Text(" ".join(message.split()) if in_a_line else message)
 
 
 CALLERS = ("sklearn", "joblib", "contextlib")

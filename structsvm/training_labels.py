@@ -176,9 +176,9 @@ def _read(problem: PartitionProblem, instance: Instance, y: Any) -> Known:
     if labels is None or labels.is_complete:
         M: Any = problem.encode(y if labels is None else labels.codes, instance)
         if not isinstance(M, EquivalenceMatrix | NodeLabels) or M.n_samples != T:
-            right = f"an EquivalenceMatrix of {traits.words.items(T)}"
-            right += ", such as EquivalenceMatrix.from_labels(labels)"
-            raise_wrong(problem, "encode", M, right)
+            wanted = f"an EquivalenceMatrix of {traits.words.items(T)}"
+            wanted += ", such as EquivalenceMatrix.from_labels(labels)"
+            raise_wrong(problem, "encode", M, wanted)
         return Known.of(M)  # type: ignore[arg-type]
     if traits.given_k and constraint.n_clusters is None and not constraint.says_nothing:
         named = 0 if traits.contiguous or labels.codes is None else int(labels.codes.max()) + 1

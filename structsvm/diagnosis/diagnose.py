@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.diagnosis.findings import Diagnosis, Examined, Finding, Found
+from structsvm.diagnosis.findings import Diagnosis, Examined, Finding, Flaws
 from structsvm.diagnosis.of_data import (
     codes,
     constant,
@@ -33,7 +33,7 @@ class Check(NamedTuple):
 
     kind: str
     of: str
-    look: Callable[[Any], Found]
+    look: Callable[[Any], Flaws]
 
 
 CHECKS = (
@@ -158,6 +158,5 @@ def _looked(looked_at: dict[str, Any]) -> Diagnosis:
     checks = [check for check in CHECKS if check.of in looked_at]
     findings: list[Finding] = []
     for check in checks:
-        said = check.look(looked_at[check.of])
-        findings += [Finding(check.kind, *parts) for parts in said]
+        findings += [Finding(check.kind, *flaw) for flaw in check.look(looked_at[check.of])]
     return Diagnosis(tuple(findings), tuple(check.kind for check in checks))

@@ -10,7 +10,7 @@ import numpy as np
 
 from structsvm.data import Instance, contents, filled, one_each
 from structsvm.learner import Learner
-from structsvm.learner.columns import Said, divided
+from structsvm.learner.columns import Flaw, divided
 from structsvm.learner.fitted import column_names
 from structsvm.support import finite
 from structsvm.training_labels import labels_of_each, read_labels
@@ -51,7 +51,7 @@ class Examined:
 
 
 WIDTH = 80  # of a table of findings
-Found = Iterator[Said]
+Flaws = Iterator[Flaw]
 """What a check yields: what it found, what to do, and the values behind the sentence."""
 __all__ = ["Diagnosis", "Finding"]
 

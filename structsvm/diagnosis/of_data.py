@@ -9,10 +9,16 @@ from scipy.sparse import coo_array
 from sklearn.preprocessing import StandardScaler
 
 from structsvm.data import is_constant
-from structsvm.diagnosis.findings import Examined, Found
+from structsvm.diagnosis.findings import Examined, Flaws
 from structsvm.errors import parameter
 from structsvm.evaluation import MIN_UNITS
-from structsvm.learner.columns import centred, changes_in, codes_in, labels_in, scatter_between
+from structsvm.learner.columns import (
+    centred_with_scatter,
+    changes_in,
+    codes_in,
+    labels_in,
+    scatter_between,
+)
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support import Floats, counted, some_of
 
@@ -23,7 +29,7 @@ FEW_OF_VALUES = 5e-3  # which are this share of all values
 SAME_CORRELATION = 1 - 1e-4  # with a larger correlation two features say the same
 
 
-def scale(examined: Examined) -> Found:
+def scale(examined: Examined) -> Flaws:
     """A feature that decides alone which partition is best, because of its unit."""
     inputs: Any = examined.learner.inputs_
     if inputs.features is not None and inputs.features.scaled:
@@ -49,7 +55,7 @@ def scale(examined: Examined) -> Found:
     )
 
 
-def spikes(examined: Examined) -> Found:
+def spikes(examined: Examined) -> Flaws:
     """Columns whose variance is that of a few values."""
     centred = np.vstack([X - np.median(X, axis=0) for X in examined.columns])
     n = int(np.ceil(FEW_OF_VALUES * len(centred)))
@@ -70,13 +76,13 @@ def spikes(examined: Examined) -> Found:
         )
 
 
-def codes(examined: Examined) -> Found:
+def codes(examined: Examined) -> Flaws:
     """Numbers that stand for missing values: the same again and again, far from all others."""
     names = examined.column_names.tolist()
     yield from codes_in(examined.measured, names, examined.words.item, examined.names.__getitem__)
 
 
-def constant(examined: Examined) -> Found:
+def constant(examined: Examined) -> Flaws:
     """Columns that do not vary, in all instances or in many."""
     flat = np.array([is_constant(X) for X in examined.columns])
     N = len(flat)
@@ -94,7 +100,7 @@ def constant(examined: Examined) -> Found:
         )
 
 
-def copied_features(examined: Examined) -> Found:
+def copied_features(examined: Examined) -> Flaws:
     """Columns that say the same as others."""
     Z = np.vstack([StandardScaler().fit_transform(X) for X in examined.columns])
     with np.errstate(invalid="ignore"):  # of what is constant everywhere
@@ -117,7 +123,7 @@ SHARED_ITEMS = 8  # consecutive items that two instances must share to have a st
 SHARED_PART = 0.1  # the least share of the shorter instance that is an overlap
 
 
-def copies(examined: Examined) -> Found:
+def copies(examined: Examined) -> Flaws:
     """Instances that are the same, to the last value."""
     places = defaultdict(list)
     for name, number in zip(examined.names, examined.numbers.tolist(), strict=True):
@@ -135,7 +141,7 @@ def copies(examined: Examined) -> Found:
         )
 
 
-def leakage(examined: Examined) -> Found:
+def leakage(examined: Examined) -> Flaws:
     """Instances that were learned from, overlap across groups, or are of too few groups."""
     data = examined.learner.training_data_
     N = len(examined.measured)
@@ -211,7 +217,7 @@ FEWEST_TO_EXCHANGE = 4  # different labellings, at least, that are exchanged bet
 FINE = 100  # samples to which labels are scaled to see whether they differ
 
 
-def unrelated_labels(examined: Examined) -> Found:
+def unrelated_labels(examined: Examined) -> Flaws:
     """Labels that explain no feature better than wrong labels do, moved or of other instances."""
     if not examined.known:
         return
@@ -235,21 +241,21 @@ def unrelated_labels(examined: Examined) -> Found:
     different = {_scaled(y, FINE).tobytes() for y in labels}
     if contiguous and len(different) >= max(FEWEST_TO_EXCHANGE, len(labels) / 2):
         others[f"the labels of other {examined.words.whole}s, scaled to its length,"] = exchanged
-    scattered = [centred(X) for X in arrays]
-    here = _shares(scattered, labels)
-    for what, draw in others.items():
-        elsewhere = np.array([_shares(scattered, draw()) for _ in range(ROTATIONS)])
-        centre = elsewhere.mean(axis=0)
-        spread = elsewhere.std(axis=0) + 1e-12
-        score = float(((here - centre) / spread).max())
-        beaten = float(np.mean(((elsewhere - centre) / spread).max(axis=1) >= score))
+    scattered = [centred_with_scatter(X) for X in arrays]
+    own_shares = _shares(scattered, labels)
+    for wrong_labels, draw in others.items():
+        wrong_shares = np.array([_shares(scattered, draw()) for _ in range(ROTATIONS)])
+        centre = wrong_shares.mean(axis=0)
+        spread = wrong_shares.std(axis=0) + 1e-12
+        score = float(((own_shares - centre) / spread).max())
+        beaten = float(np.mean(((wrong_shares - centre) / spread).max(axis=1) >= score))
         if beaten > BY_CHANCE:
             yield (
                 f"no feature differs between the labelled {examined.words.part}s more than by "
-                f"chance: {what} do as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
+                f"chance: {wrong_labels} do as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
                 "check that labels and samples belong together and start at the same time, or use "
                 "features that show the changes (docs/features.md)",
-                {"chance": beaten, "explained": float(here.max())},
+                {"chance": beaten, "explained": float(own_shares.max())},
             )
             return
 
@@ -269,7 +275,7 @@ def _scaled(labels: Any, T: int) -> Any:
     return runs_of(labels).labels
 
 
-def labels_among_features(examined: Examined) -> Found:
+def labels_among_features(examined: Examined) -> Flaws:
     """Columns that hold the labels: they do not vary within any labelled part."""
     parts = [(examined.columns[i], M) for i, M in examined.known]
     for holding in (labels_in, changes_in):

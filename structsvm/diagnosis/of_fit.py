@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from structsvm.diagnosis.findings import Found
+from structsvm.diagnosis.findings import Flaws
 from structsvm.errors import Code, nth, parameter
 from structsvm.evaluation import MIN_UNITS
 from structsvm.learner import Learner, MetricLearner
@@ -30,7 +30,7 @@ WAYS_OUT = {
 }
 
 
-def certificate(learner: Learner | StructuredSVM) -> Found:
+def certificate(learner: Learner | StructuredSVM) -> Flaws:
     solution = learner.solution_
     if solution is None:
         return
@@ -46,7 +46,7 @@ def certificate(learner: Learner | StructuredSVM) -> Found:
         )
 
 
-def inference(fitted: tuple[StructuredSVM, Instances]) -> Found:
+def inference(fitted: tuple[StructuredSVM, Instances]) -> Flaws:
     svm, data = fitted
     name = f"{type(svm.problem_).__name__}.predict"
     of_instances = list(shortfalls(svm.problem_, data, svm.solution_.w))
@@ -61,7 +61,7 @@ def inference(fitted: tuple[StructuredSVM, Instances]) -> Found:
         )
 
 
-def price(learner: MetricLearner) -> Found:
+def price(learner: MetricLearner) -> Flaws:
     calibration = learner.calibration_
     part = learner.problem_.traits.words.part
     prices = calibration.penalties
@@ -81,7 +81,7 @@ def price(learner: MetricLearner) -> Found:
     )
 
 
-def few_labels(learner: MetricLearner) -> Found:
+def few_labels(learner: MetricLearner) -> Flaws:
     data = learner.training_data_
     traits = learner.problem_.traits
     P = len(learner.metric_.factor)
@@ -111,7 +111,7 @@ def few_labels(learner: MetricLearner) -> Found:
         )
 
 
-def path(search: MetricLearnerCV) -> Found:
+def path(search: MetricLearnerCV) -> Flaws:
     lam = search.best_lam_
     kind = search.best_candidate_
     assert lam is not None

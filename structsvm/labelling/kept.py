@@ -65,8 +65,8 @@ class KeptLabels:
 
     def change(self, labels: Mapping[str, Any]) -> None:
         """Replace the segments of some recordings, in one step."""
-        checked = {name: self._checked(name, some) for name, some in labels.items()}
-        if any(some != self.segments[name] for name, some in checked.items()):
+        checked = {name: self._checked(name, segments) for name, segments in labels.items()}
+        if any(segments != self.segments[name] for name, segments in checked.items()):
             self.keep({"labels": checked})
 
     def step(self, by: int) -> None:
@@ -118,7 +118,7 @@ class KeptLabels:
         elif "labels" in line:
             # States that were undone stay in the history, followed by those of the way back.
             back = self._states[self._at : -1][::-1]
-            own = {name: some for name, some in line["labels"].items() if self._fits(name, some)}
+            own = {k: labels for k, labels in line["labels"].items() if self._fits(k, labels)}
             self._states = [*self._states, *back, {**self.segments, **own}]
             self._at = len(self._states) - 1
         elif "learned" in line:
@@ -143,13 +143,17 @@ class KeptLabels:
 
     def _segment(self, name: str, row: Interval) -> Segment:
         if name not in self._axes:
-            said = "no recording is called so: put its file back, or move this table away"
-            raise DataError(f"labels of {name}, and {said}")
+            raise DataError(
+                f"labels of {name}, and no recording is called so: put its file back, or move this "
+                "table away"
+            )
         axis = self._axes[name]
         start, end = map(axis.sample_at, (row.start, row.end))
         if start >= end or any(map(axis.is_beyond, (row.start, row.end))):
-            said = "where it has no samples: if they are of another one, move this table away"
-            raise DataError(f"labels of {name} at {row.start}, {said}")
+            raise DataError(
+                f"labels of {name} at {row.start}, where it has no samples: if they are of another "
+                "one, move this table away"
+            )
         return start, end, "" if IS_UNNAMED.fullmatch(row.label) else row.label
 
     def _write(self) -> None:
@@ -162,8 +166,7 @@ class KeptLabels:
         If some segments have names, those without are blank, too; if none has, they are numbered.
         """
         unnamed = "" if self.are_named else UNNAMED
-        every = self.segments.items()
-        return {name: _covering(some, self._axes[name], unnamed) for name, some in every}
+        return {k: _covering(own, self._axes[k], unnamed) for k, own in self.segments.items()}
 
 
 def _covering(segments: Sequence[Segment], axis: TimeAxis, unnamed: str) -> list[Interval]:

@@ -31,8 +31,8 @@ class Pyramid:
         last = first + -(-n // size) * size  # whole bins, also where the last one is not all shown
         low, high = (one[columns, first:last] for one in self.levels[level])
         starts = np.arange(0, low.shape[1], size)
-        about = {"from": first * block, "to": (first + starts.size * size) * block}
+        ends = {"from": first * block, "to": (first + starts.size * size) * block}
         least, most = (np.nan_to_num(one[columns, 0]).tolist() for one in self.levels[-1])
         bins = starts if block * size > 1 else None
         each = zip(low, high, repeat(bins), least, most)
-        return [about | binned(*one) for one in each]
+        return [ends | binned(*one) for one in each]

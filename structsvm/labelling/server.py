@@ -122,27 +122,34 @@ class Server:
             await asyncio.sleep(POLL)
 
     def _everything(self) -> dict[str, Any]:
+        """The first news of a page: the recordings, their labels and all that was learned."""
         kept = self.kept
         recordings = [
             {"name": one.name, "T": len(one.X), "features": one.features}
             | {"time": knots(one.time), "media": mimetypes.guess_type(media_of(one) or "")[0]}
             for one in kept.recordings
         ]
-        about: dict[str, Any] = {"page": self._page, "kept": str(kept.table)}
-        about |= {"title": kept.table.resolve().parents[1].name, "recordings": recordings}
-        about |= {"known": kept.segments, "can": kept.can, "rounds": kept.learned}
-        return about | {"learning": self._learning is not None}
+        return {
+            "page": self._page,
+            "kept": str(kept.table),
+            "title": kept.table.resolve().parents[1].name,
+            "recordings": recordings,
+            "known": kept.segments,
+            "can": kept.can,
+            "rounds": kept.learned,
+            "learning": self._learning is not None,
+        }
 
     # ---- what the page does
 
     async def _act(self, request: Request) -> responses.Response:
-        asked = await request.json()
-        if not self._page or asked.pop("page") != self._page:
+        arguments = await request.json()
+        if not self._page or arguments.pop("page") != self._page:
             raise DataError("This page is not the one that is open: load it again.")
         before = self.kept.segments
         acts: dict[str, Callable[..., None]] = {"learn": self._start, "stop": self._stop}
         acts |= {"change": self.kept.change, "step": self.kept.step}
-        acts[request.path_params["act"]](**asked)
+        acts[request.path_params["act"]](**arguments)
         changed = {name: y for name, y in self.kept.segments.items() if y != before[name]}
         return responses.JSONResponse({"labels": changed, "can": self.kept.can})
 
@@ -158,17 +165,17 @@ class Server:
     async def _learn_beside(self) -> None:
         """Learn in a process, pass on its news, and end it with this task; files stay whole."""
         spawn = multiprocessing.get_context("spawn")  # nothing of the server is in it
-        here, there = spawn.Pipe(duplex=False)
-        about = self._learn, self.kept.are_named, there
-        process = spawn.Process(target=_learn, args=about, daemon=True)
+        receiver, sender = spawn.Pipe(duplex=False)
+        arguments = self._learn, self.kept.are_named, sender
+        process = spawn.Process(target=_learn, args=arguments, daemon=True)
         process.start()
-        there.close()
+        sender.close()
         try:
-            with here, suppress(EOFError, OSError):
+            with receiver, suppress(EOFError, OSError):
                 while True:
                     await asyncio.sleep(POLL)
-                    while here.poll():
-                        self._news.append(here.recv())
+                    while receiver.poll():
+                        self._news.append(receiver.recv())
                         if self._news[-1].keys() & {"learned", "judged"}:
                             with suppress(DataError, OSError):
                                 self.kept.keep(self._news[-1])
@@ -180,13 +187,14 @@ class Server:
 
 def _refused(_: Request, error: Exception) -> responses.Response:
     """Answer with the message of an error; that of a file begins with its name."""
-    said = f"{error.filename}: {error}" if isinstance(error, OSError) else str(error)
-    return responses.PlainTextResponse(said, 409)
+    message = f"{error.filename}: {error}" if isinstance(error, OSError) else str(error)
+    return responses.PlainTextResponse(message, 409)
 
 
-def _learn(learn: Callable[..., None], are_named: bool, there: Any) -> None:
+def _learn(learn: Callable[..., None], are_named: bool, sender: Any) -> None:
+    """Learn in a process of its own, and send news and errors."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the server, which ends this
-    tell = there.send
+    tell = sender.send
     try:
         with watching(lambda words, part: tell({"doing": words.split(": ")[-1], "part": part})):
             learn(are_named, tell)

@@ -90,15 +90,15 @@ def alternate(
         gain, fixed = 0.0, False
         try:
             guesses = complete(start)
-            fresh = np.array([not same(a, b) for a, b in zip(labels, guesses, strict=True)])
-            if fresh.any():
-                now = _hinges(risk, start)
-                then = _hinges(risk_of(guesses), start)
-                fresh &= then <= now
-                gain = float(np.sum((now - then)[fresh]))
-                pairs = zip(labels, guesses, fresh, strict=True)
-                labels = [b if is_new else a for a, b, is_new in pairs]
-            fixed = not (fresh.any() or stopped)
+            changed = np.array([not same(a, b) for a, b in zip(labels, guesses, strict=True)])
+            if changed.any():
+                before = _hinges(risk, start)
+                after = _hinges(risk_of(guesses), start)
+                changed &= after <= before
+                gain = float(np.sum((before - after)[changed]))
+                pairs = zip(labels, guesses, changed, strict=True)
+                labels = [new if is_new else old for old, new, is_new in pairs]
+            fixed = not (changed.any() or stopped)
         except KeyboardInterrupt:
             stopped = True
         rounds.append(Round(solution.upper, solution.upper - gain))

@@ -109,11 +109,11 @@ class ChangeTracker:
     def _compared(self, begun: Sequence[Segment], n_final: int) -> list[Change]:
         """Compare the segments that begin with a change with open changes; the first are final."""
         n = self.search.n_given + (0 if self.has_ended else self.ahead)
-        left = self._open
+        unmatched = self._open
         self._open = []
         changes: list[Change] = []
         for i, (place, code) in enumerate(begun):
-            change = self._taken_from(left, place, code)
+            change = self._taken_from(unmatched, place, code)
             is_final = i < n_final
             if is_final or not change.seen:
                 change = self._with_margin(change)
@@ -126,17 +126,17 @@ class ChangeTracker:
                 self._open.append(change)
             if change.seen and (is_final or is_new):
                 changes.append(change)
-        changes += [replace(one, withdrawn=n) for one in left if one.seen]
+        changes += [replace(one, withdrawn=n) for one in unmatched if one.seen]
         return sorted(changes, key=lambda one: one.place)
 
-    def _taken_from(self, left: list[Change], place: int, code: int) -> Change:
-        """The change among ``left`` that is at this place now, taken out of it, or a new one."""
+    def _taken_from(self, unmatched: list[Change], place: int, code: int) -> Change:
+        """Take out of ``unmatched`` the change that is at this place now, or make a new one."""
         state = None if self.names is None else self.names[code : code + 1].tolist()[0]
-        near = [one for one in left if one.state == state]
-        same = min(near, key=lambda one: abs(one.place - place), default=None)
+        candidates = [one for one in unmatched if one.state == state]
+        same = min(candidates, key=lambda one: abs(one.place - place), default=None)
         if same is None or abs(same.place - place) > self.tolerance:
             return Change(place, 0, None, state)
-        left.remove(same)
+        unmatched.remove(same)
         return same if same.place == place else replace(same, place=place)
 
     def _with_margin(self, change: Change) -> Change:

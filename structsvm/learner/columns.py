@@ -29,7 +29,7 @@ EXPLAINED = 1 - 1e-9
 ROWS_THAT_TELL = 1000  # rows, about, whose median is the usual value of a column
 MET = 0.5
 """The least share of changes that a column has to mark, and the largest of samples beside them."""
-Said = tuple[str, str, dict[str, Any]]
+Flaw = tuple[str, str, dict[str, Any]]
 """What is wrong with columns, what to do about it, and the names and numbers in the sentence."""
 
 
@@ -38,16 +38,16 @@ def codes_in(
     names: Sequence[str],
     item: str,
     called: Callable[[int], str],
-) -> Iterator[Said]:
+) -> Iterator[Flaw]:
     """Numbers that seem to stand for missing values: frequent, and far from all other values."""
-    seen = values_of_columns("looking for codes", instances)  # (N, 4, P)
-    low = seen.min(axis=(0, 1))
-    high = seen.max(axis=(0, 1))
+    values = values_of_columns("looking for codes", instances)  # (N, 4, P)
+    low = values.min(axis=(0, 1))
+    high = values.max(axis=(0, 1))
     suspects: list[tuple[int, float]] = []
     for end in (low, high):
-        away = np.abs(seen - end)
+        distance = np.abs(values - end)
         # Other values are far from a code and near each other: one in between rules a code out.
-        between = (away > 0) & (away <= FAR / (FAR + 1) * (high - low))
+        between = (distance > 0) & (distance <= FAR / (FAR + 1) * (high - low))
         columns = np.flatnonzero((low < high) & ~between.any(axis=(0, 1))).tolist()
         suspects += [(j, float(end[j])) for j in columns]
     if not suspects:
@@ -55,7 +55,7 @@ def codes_in(
     Xs = [instance.data for instance in instances]
     parts = map_arrays("looking at codes", _beside, Xs, [suspects] * len(Xs))
     codes = []
-    values = defaultdict(list)
+    by_name = defaultdict(list)
     for (j, value), beside in sorted(zip(suspects, zip(*parts, strict=True), strict=True)):
         items, ends, few = zip(*beside, strict=True)
         others = np.concatenate(ends)
@@ -65,14 +65,14 @@ def codes_in(
             i = int(np.flatnonzero(times)[0])
             where = f"the first is {item} {items[i][0]} of " + called(i)
             codes.append(f"{names[j]} is {value:.6g} in {sum(times)} {item}s (" + where + ")")
-            values[names[j]].append(value)
+            by_name[names[j]].append(value)
     if codes:
         yield (
             some_of(codes, 3) + ", far from all other values, which it outweighs",
             "if it stands for a missing value, leave these cells blank (NaN), and use "
             + parameter("missing", "interpolate")
             + " or 'mask'",
-            {"codes": dict(values)},
+            {"codes": dict(by_name)},
         )
 
 
@@ -111,15 +111,15 @@ def _truth_of(labels: Any) -> Any:
     return labels.truth if isinstance(labels, Known) else labels
 
 
-def labels_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iterator[Said]:
+def labels_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iterator[Flaw]:
     """Columns that hold the labels: constant within each labelled part, and not between them."""
     if not parts:
         return
     arrays = [X for X, _ in parts]
     labels = [M.labels for _, M in parts]
-    shares = np.array(map_arrays("looking for labels", explained, arrays, labels))
-    all_of_it = (shares[:, 0] >= EXPLAINED * shares[:, 1]) & (shares[:, 1] > 0)
-    columns = [names[j] for j in np.flatnonzero(all_of_it.all(axis=0)).tolist()]
+    shares = np.array(map_arrays("looking for labels", _explained, arrays, labels))
+    is_explained = (shares[:, 0] >= EXPLAINED * shares[:, 1]) & (shares[:, 1] > 0)
+    columns = [names[j] for j in np.flatnonzero(is_explained.all(axis=0)).tolist()]
     if columns:
         yield (
             f"{some_of(columns)}: constant within every labelled {words.part} and not between "
@@ -129,13 +129,13 @@ def labels_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iter
         )
 
 
-def explained(X: Floats, labels: Any) -> Floats:
+def _explained(X: Floats, labels: Any) -> Floats:
     """The scatter of each feature between the parts, and its whole scatter, (2, P)."""
-    Z, whole = centred(X)
-    return np.stack([scatter_between(Z, labels), whole])
+    Z, scatter = centred_with_scatter(X)
+    return np.stack([scatter_between(Z, labels), scatter])
 
 
-def centred(X: Floats) -> tuple[Floats, Floats]:
+def centred_with_scatter(X: Floats) -> tuple[Floats, Floats]:
     """The features about their means, and the scatter of each, (P,): 0 if it is constant."""
     X = filled(X)
     Z = X - X.mean(axis=0)
@@ -151,7 +151,7 @@ def scatter_between(Z: Floats, labels: Any) -> Floats:
     return np.asarray((sums**2 / sizes).sum(axis=0))
 
 
-def changes_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iterator[Said]:
+def changes_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iterator[Flaw]:
     """Columns that hold the changes: they have an unusual value beside changes, and only there."""
     segmented = [(X, M.boundaries[1:-1]) for X, M in parts if M.is_contiguous]
     if not segmented:

@@ -126,8 +126,8 @@ def untrained_known(data: TrainingSet) -> tuple[Calibration, Metric]:
     """The untrained metric, with the price that agrees best with what is known."""
 
     def make() -> tuple[Calibration, Metric]:
-        about = Examples(data.instances, (), data.weights)
-        factor = data.problem.closed_form("untrained", about)
+        unlabelled = Examples(data.instances, (), data.weights)
+        factor = data.problem.closed_form("untrained", unlabelled)
         assert factor is not None
         calibration = calibrate_known(factor, data)
         return calibration, calibration.metric(factor)
@@ -160,8 +160,8 @@ def _learn_completing(
     units = _units(settings, data, untrained) if alone is None else alone.units
     objective = data.problem.objective(settings.metric, units.width(data.n_features))
     w = objective.weight_space().identity() if alone is None else alone.solution.w
-    seen = data.made_by(units)
-    completed = complete_in_rounds(settings, objective, seen, w, how.max_rounds, callback)
+    in_units = data.made_by(units)
+    completed = complete_in_rounds(settings, objective, in_units, w, how.max_rounds, callback)
     solution = completed.solution
     B, price = objective.split(solution.w)
     is_whole = solution.status is not Status.INTERRUPTED
@@ -248,17 +248,17 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
     weights_of_halves = []
     halves = labelled[::2], labelled[1::2]
     for learned, held_out in (halves, halves[::-1]):
-        some = data.at(learned)
-        others = data.at(held_out)
-        result = _learn_from_parts(settings, some)
+        train = data.at(learned)
+        test = data.at(held_out)
+        result = _learn_from_parts(settings, train)
         if result is None:
             continue
         if result.solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         factor = result.metric.factor
-        metric = calibrate_known(factor, some).metric(factor)
-        gains_of_halves.append(_gains_over_no_change(metric, others))
-        weights_of_halves.append(others.weights)
+        metric = calibrate_known(factor, train).metric(factor)
+        gains_of_halves.append(_gains_over_no_change(metric, test))
+        weights_of_halves.append(test.weights)
     if not gains_of_halves:
         return True
     gains = np.concatenate(gains_of_halves)
@@ -283,8 +283,8 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
     Zs = in_metric(data.instances, factor)
     oracles = [data.problem.decoder(x) for x in data.instances]
     changes_of = [lambda M: M.n_clusters - 1.0] * len(Zs)
-    here = calibrate_by(oracles, Zs, changes_of, by_loss.penalties, data.weights).losses
-    calibration = replace(by_loss, criterion=np.abs(np.log((here + 1.0) / (expected + 1.0))))
+    found = calibrate_by(oracles, Zs, changes_of, by_loss.penalties, data.weights).losses
+    calibration = replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))
     return replace(alone, calibration=calibration, metric=calibration.metric(factor))
 
 
@@ -296,16 +296,16 @@ def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> Learning
         return learning_units(problem, Examples(data.instances, (), data.weights), untrained, None)
     whitening = None
     unit = None
-    seen = data
+    whitened = data
     factor = untrained.factor
     if settings.whiten is not None and len(parts):
         whitening = settings.whiten(parts.examples)
-        seen = data.made_by(LearningUnits(whitening))
+        whitened = data.made_by(LearningUnits(whitening))
         factor = np.eye(whitening.shape[1])
     if len(parts) and not problem.traits.contiguous:
-        unit = problem.unit(seen.parts.examples)
+        unit = problem.unit(whitened.parts.examples)
     if unit is None:
-        unit = calibrate_known(factor, seen).penalty
+        unit = calibrate_known(factor, whitened).penalty
     return LearningUnits(whitening, unit)
 
 
@@ -340,8 +340,8 @@ def _with_fewest_changes(calibration: Calibration) -> Calibration:
     n = calibration.penalties.size
     if tied[0] > 0 or tied[-1] == n - 1:
         return calibration
-    away = np.abs(np.arange(n) - tied[-1]) / n
-    return replace(calibration, criterion=calibration.losses + TIE_BREAK * away)
+    distance = np.abs(np.arange(n) - tied[-1]) / n
+    return replace(calibration, criterion=calibration.losses + TIE_BREAK * distance)
 
 
 def _gains_over_no_change(metric: Metric, data: TrainingSet) -> Floats:
@@ -349,9 +349,9 @@ def _gains_over_no_change(metric: Metric, data: TrainingSet) -> Floats:
     counts = [_count(data.problem, known) for known in data.labels]
     tasks = [(x, K, Constraint()) for x, K in zip(data.instances, counts, strict=True)]
     guesses = spread("judging", _partition, tasks, (data.problem, metric))
-    none = [EquivalenceMatrix.from_labels(np.zeros(known.n_samples)) for known in data.labels]
-    gains = zip(data.labels, none, guesses, strict=True)
-    return np.array([known.loss(one) - known.loss(M) for known, one, M in gains])
+    unchanged = [EquivalenceMatrix.from_labels(np.zeros(known.n_samples)) for known in data.labels]
+    triples = zip(data.labels, unchanged, guesses, strict=True)
+    return np.array([known.loss(whole) - known.loss(M) for known, whole, M in triples])
 
 
 def complete_labels(metric: Metric, data: TrainingSet) -> list[EquivalenceMatrix]:

@@ -206,30 +206,30 @@ def save(learner: Learner | StructuredSVM, path: str | PathLike[str]) -> None:
 
 def _storable(learner: Any, codec: Codec) -> Any:
     """A copy of a learner without what a file cannot hold; parameters become :class:`Unstored`."""
-    kept = copy(learner)
+    stored = copy(learner)
     parameters = learner.get_params(deep=False)
     for name, value in vars(learner).items():
         if name in parameters.keys() - {"problem", "features"} and codec.lost(value, name):
-            setattr(kept, name, Unstored(repr(value)))
+            setattr(stored, name, Unstored(repr(value)))
         elif not (name in parameters or name.endswith("_") or name == "_sklearn_output_config"):
-            delattr(kept, name)
-    if hasattr(kept, "alternated_"):
-        kept.alternated_ = None
-    if isinstance(kept, StructuredSVM):  # a labelling may be of any type
-        kept.solution_ = replace(kept.solution_, support=None)
-        return kept
-    if getattr(kept.inputs_, "scores", None) is not None:
-        kept.inputs_ = replace(kept.inputs_, scores=None)  # loading takes them from a baseline
-    kept.baselines_ = {}
-    if codec.lost(kept, type(learner).__name__):  # packing refuses it as a whole
-        return kept
+            delattr(stored, name)
+    if hasattr(stored, "alternated_"):
+        stored.alternated_ = None
+    if isinstance(stored, StructuredSVM):  # a labelling may be of any type
+        stored.solution_ = replace(stored.solution_, support=None)
+        return stored
+    if getattr(stored.inputs_, "scores", None) is not None:
+        stored.inputs_ = replace(stored.inputs_, scores=None)  # loading takes them from a baseline
+    stored.baselines_ = {}
+    if codec.lost(stored, type(learner).__name__):  # packing refuses it as a whole
+        return stored
     for name, baseline in learner.baselines_.items():
         own = _storable(baseline, codec)
         if why := codec.lost(own, type(baseline).__name__):
             warn(f"baseline {name} is not stored, so a loaded model lacks it: {why}")
         else:
-            kept.baselines_[name] = own
-    return kept
+            stored.baselines_[name] = own
+    return stored
 
 
 def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
@@ -262,8 +262,8 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     header, arrays = MODEL.read(Path(path), max_bytes)
     try:
         learner = model_codec(arrays).unpack(header["learner"])
-        called = type(learner).__name__
-        assert isinstance(learner, Learner | StructuredSVM), f"it holds a {called}"
+        is_learner = isinstance(learner, Learner | StructuredSVM)
+        assert is_learner, f"it holds a {type(learner).__name__}"
         if isinstance(learner, Learner):
             learner._compare_with({})
         return learner

@@ -13,7 +13,7 @@ from structsvm.data import UNKNOWN, Instance, States, filled
 from structsvm.errors import DataError, SettingsError, nth, warn, wording
 from structsvm.features.frames import SUM_TOLERANCE
 from structsvm.learner.stages import Stage
-from structsvm.support import Floats, Ints, counted, inner, some_of
+from structsvm.support import Floats, Ints, counted, some_of
 
 PREFIX = "probability_"
 """What tables of scores put before the names of states (SimBA), in any case."""
@@ -94,7 +94,7 @@ class GivenScores(Stage):
 
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
         scores = self.of_columns([filled(instance.X) for instance in instances])
-        if self._rest.size:
+        if self._without_column.size:
             warn_of_sums(scores)
         return [replace(instance, states=p) for instance, p in zip(instances, scores, strict=True)]
 
@@ -108,24 +108,23 @@ class GivenScores(Stage):
 
     def _of(self, X: Floats, i: int) -> Floats:
         p = X.take(self.columns, axis=1)
-        rest = self._rest
-        if rest.size:
-            p[:, rest] = 0.0
-        place = _first_negative(p)
-        if place >= 0:
-            t, c = divmod(place, p.shape[1])
+        without = self._without_column
+        p[:, without] = 0.0
+        negative = np.argwhere(p < 0.0)
+        if negative.size:
+            t, c = negative[0].tolist()
             raise DataError(
                 nth("recording", i)
                 + f": the score {p[t, c]:g} of {self.classes[c]!s} at sample {t} is negative, "
                 "and scores are probabilities: of logarithms give the exponential, of other "
                 "scores of a classifier their softmax"
             )
-        if rest.size:
-            p[:, rest] = np.maximum(1.0 - p.sum(axis=1, keepdims=True), 0.0)
+        if without.size:
+            p[:, without] = np.maximum(1.0 - p.sum(axis=1, keepdims=True), 0.0)
         return p
 
     @cached_property
-    def _rest(self) -> Ints:
+    def _without_column(self) -> Ints:
         """The numbers of the states without a column, whose score is what the others leave."""
         return np.flatnonzero(self.columns == REST)
 
@@ -137,14 +136,6 @@ class GivenScores(Stage):
 def _leave_nothing(p: Floats) -> bool:
     """Whether scores sum to one, or more, at every sample."""
     return bool((p.sum(axis=1) >= 1.0 - SUM_TOLERANCE).all())
-
-
-@inner(no_cpython_wrapper=False)
-def _first_negative(p: Floats) -> int:
-    for place, one in enumerate(p.flat):
-        if one < 0.0:
-            return place
-    return -1
 
 
 def _columns_by_name(names: Sequence[Any] | None, P: int, is_asked: bool) -> dict[str, int]:
@@ -226,10 +217,10 @@ def warn_of_scores(scores: Sequence[Floats], codes: Sequence[Ints], classes: Any
             "look which column is which"
         )
     code = np.concatenate(codes)
-    right = float((p.argmax(axis=1) == code)[code != UNKNOWN].mean())
-    if right > TOO_RIGHT:
+    share = float((p.argmax(axis=1) == code)[code != UNKNOWN].mean())
+    if share > TOO_RIGHT:
         warn(
-            f"scores name {100 * right:.1f} % of the labelled samples right, as those of a model's "
+            f"scores name {100 * share:.1f} % of the labelled samples right, as those of a model's "
             "own training recordings do: if they are, score recordings by a model that has not "
             "seen them, or the decoder trusts scores too much"
         )

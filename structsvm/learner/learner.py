@@ -128,8 +128,8 @@ class Learner(Predictor, ProblemParameters, ABC):
     @hook
     def _check(self, how: How) -> None:
         """Refuse settings and arguments of ``fit`` that suit no data, before these are read."""
-        given = {"alternation": how.alternation, "resume": how.resume, "callback": how.callback}
-        names = [name for name, value in given.items() if value is not None]
+        options = {"alternation": how.alternation, "resume": how.resume, "callback": how.callback}
+        names = [name for name, value in options.items() if value is not None]
         if names:
             raise SettingsError(
                 f"{names[0]} is of learning a metric, and {type(self).__name__} learns otherwise: "

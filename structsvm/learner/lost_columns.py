@@ -69,23 +69,23 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
         if not matching:
             raise SettingsError(f"no column is called {pattern!r}, they are {some_of(names, 12)}")
         lost |= dict.fromkeys(matching)
-    made: Any = copy(learner)
-    made.model_ = metric_without(learner, lost, learner.model_)
-    if not made.model_.factor.any():
+    reduced: Any = copy(learner)
+    reduced.model_ = metric_without(learner, lost, learner.model_)
+    if not reduced.model_.factor.any():
         raise SettingsError(
             f"no feature is left without {some_of(list(lost))}: scores and components are made of "
             "all columns; learn without these columns, or from the columns themselves"
         )
-    made.baselines_ = {}
-    for name, one in learner.baselines_.items():
-        if isinstance(one.model_, Metric):
-            made.baselines_[name] = copy(one)
-            made.baselines_[name].model_ = metric_without(learner, lost, one.model_)
-    made.inputs_ = replace(learner.inputs_, scores=None)
-    made.classes_ = None
-    made.lost_ = list(lost)
-    made.__dict__.pop("margin_rates_", None)
-    return made
+    reduced.baselines_ = {}
+    for name, baseline in learner.baselines_.items():
+        if isinstance(baseline.model_, Metric):
+            reduced.baselines_[name] = copy(baseline)
+            reduced.baselines_[name].model_ = metric_without(learner, lost, baseline.model_)
+    reduced.inputs_ = replace(learner.inputs_, scores=None)
+    reduced.classes_ = None
+    reduced.lost_ = list(lost)
+    reduced.__dict__.pop("margin_rates_", None)
+    return reduced
 
 
 def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:

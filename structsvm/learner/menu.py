@@ -61,8 +61,8 @@ class Menu:
     @property
     def question(self) -> str | None:
         """What is held out: "rows", "clusters" or "states"; None for whole instances."""
-        about = self.data.asks or self.data.question
-        return about if about in (ROWS, CLUSTERS, STATES) else None
+        question = self.data.asks or self.data.question
+        return question if question in (ROWS, CLUSTERS, STATES) else None
 
     # ---- what differs between problems
 

@@ -213,10 +213,10 @@ class MetricLearner(Learner):
         is_partial = check_labels(data)
         if is_partial and how.resume is not None:
             raise SettingsError(NOT_RESUMED)
-        made = how.part * (SCORED if getattr(settings.features, "learns", False) else 0.0)
-        with Interrupts() as interrupts, interrupts.released(), share("features", 0.0, made):
+        begun = how.part * (SCORED if getattr(settings.features, "learns", False) else 0.0)
+        with Interrupts() as interrupts, interrupts.released(), share("features", 0.0, begun):
             inputs, seen = Inputs.of(settings.features, settings.standardize, data)
-        with share("learning", made, how.part):
+        with share("learning", begun, how.part):
             if is_partial:
                 alternation = how.alternation or Alternation()
                 result = learn_partial(settings, seen, alternation, how.callback)

@@ -29,8 +29,6 @@ def read_rules(
 ) -> tuple[PartitionProblem, list[Constraint]]:
     """The problem with the lengths of the rules, and a constraint for each instance."""
     problem: PartitionProblem = learner.problem_
-    if not rules:
-        return problem, _counted(problem, instances, [UNCONSTRAINED] * len(instances), n_clusters)
     strange = sorted(set(rules) - set(Rules.__annotations__))
     if strange:
         raise TypeError(

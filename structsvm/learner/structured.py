@@ -102,8 +102,7 @@ class StructuredSVM(ProblemParameters):
     >>> import numpy as np
     >>> from structsvm import StructuredSVM
     >>> from structsvm.partitions import Quality
-    >>> from structsvm.problem import Problem, Separation
-    >>> from structsvm.problem import Free
+    >>> from structsvm.problem import Free, Problem, Separation
     >>> @dataclass(frozen=True)
     ... class Signs(Problem):
     ...     n_features: int = 2

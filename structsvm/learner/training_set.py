@@ -89,8 +89,8 @@ class TrainingSet:
     ) -> "TrainingSet":
         """Read instances and labels in any form, or take a training set as it is."""
         if isinstance(Xs, cls):
-            beside = {"y": ys, "feature_names": feature_names, "sample_weight": sample_weight}
-            twice = [k for k, v in (beside | {"groups": groups}).items() if v is not None]
+            arguments = {"y": ys, "feature_names": feature_names, "sample_weight": sample_weight}
+            twice = [k for k, v in (arguments | {"groups": groups}).items() if v is not None]
             if type(Xs.problem) is not type(problem):
                 raise DataError(
                     f"a TrainingSet was read for {type(Xs.problem).__name__}, and this learner is "

@@ -130,8 +130,14 @@ def _try_path(
             except (LearningError, MasterError) as error:
                 trials.append(fold.failed(error, start, refused=False))
                 continue
-            about = {"converged": solution.status.converged, "oracle_calls": solution.oracle_calls}
-            trials.append(fold.trial_of(metric, seen, time.perf_counter() - start, **about))
+            trial = fold.trial_of(
+                metric,
+                seen,
+                time.perf_counter() - start,
+                converged=solution.status.converged,
+                oracle_calls=solution.oracle_calls,
+            )
+            trials.append(trial)
     return trials
 
 

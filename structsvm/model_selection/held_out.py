@@ -73,7 +73,7 @@ class HeldOut:
         tried = {c: tried_here[c] for c in candidates if c in tried_here}
         N = len(split.held_out)
         traits = split.held_out.problem.traits
-        both = np.empty((N, len(tried), 2))
+        losses = np.empty((N, len(tried), 2))
         accuracy = np.empty((N, len(tried)))
         frequent = np.full(N, np.nan)
         judged = int(traits.given_k)
@@ -82,7 +82,7 @@ class HeldOut:
         for k, fold in enumerate(folds):
             test = split.test(k)
             for j, trials in enumerate(tried.values()):
-                both[test, j] = trials[k].losses
+                losses[test, j] = trials[k].losses
                 accuracy[test, j] = trials[k].accuracy
             for method in blind:
                 (trial,) = try_method(method, fold)
@@ -90,10 +90,9 @@ class HeldOut:
             if not np.isnan(accuracy[test]).all():
                 named = Method("most-frequent", OnePart(commonest_name(fold.train)))
                 frequent[test] = try_method(named, fold)[0].accuracy
-        criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
-        return cls(
-            split, tried, both[..., judged], criterion, accuracy, frequent, of_blind, untried
-        )
+        criterion = losses[..., 1] if traits.given_k else losses.mean(axis=2)
+        losses = losses[..., judged]
+        return cls(split, tried, losses, criterion, accuracy, frequent, of_blind, untried)
 
     def _chosen(self, which: Ints) -> int:
         """The number of the candidate to choose by some of the recordings."""
@@ -161,15 +160,15 @@ class HeldOut:
         split = self.split
         data = self.split.held_out
         best = self.best
-        honest = np.empty(len(self.losses))
-        named = np.empty(len(self.losses))
+        losses = np.empty(len(self.losses))
+        accuracy = np.empty(len(self.losses))
         for k in range(len(split)):
             held_out = split.test(k)
             j = self._chosen(split.train(k))
             if best.name == "untrained":  # which is what it is, whatever other folds choose
                 j = [c.name for c in self.tried].index(best.name)
-            honest[held_out] = self.losses[held_out, j]
-            named[held_out] = self.accuracy[held_out, j]
+            losses[held_out] = self.losses[held_out, j]
+            accuracy[held_out] = self.accuracy[held_out, j]
         others = [
             (j, c)
             for j, c in enumerate(self.tried)
@@ -178,13 +177,13 @@ class HeldOut:
         truths: list[Any] = [known.scored for known in data.labels]
         in_order = data.problem.traits.contiguous
         verdict = Verdict.of(
-            {LEARNED: honest, **self.blind, **{c.name: self.losses[:, j] for j, c in others}},
+            {LEARNED: losses, **self.blind, **{c.name: self.losses[:, j] for j, c in others}},
             split.units,
             split.numbers,
             weights=data.weights,
             draws=split.draws,
             inflation=self._inflation,
-            accuracies=self._accuracies(named, others) if in_order else None,
+            accuracies=self._accuracies(accuracy, others) if in_order else None,
             evidence=Evidence(
                 split.words,
                 name_of_disagreement(data.problem, truths[0]),
@@ -266,8 +265,8 @@ class HeldOut:
             "failure": [next((t.failure for t in row if t.failure), "") for row in trials],
         }
         for k in range(len(split)):
-            here = split.test(k)
-            table[f"split{k}_loss"] = _means(losses[here], weights[here])
+            held_out = split.test(k)
+            table[f"split{k}_loss"] = _means(losses[held_out], weights[held_out])
         return table
 
 

@@ -104,8 +104,8 @@ class Recordings(Menu):
         methods = [Method("equal-segments", equal, 0.2)] if full else []
         if isinstance(self.like, ScoreLearner):  # rules that people set by hand
             classes = self.like.classes
-            made = [learner_named(name, self.problem, classes=classes) for name in OF_SCORES]
-            methods += map(Method, OF_SCORES, made)
+            learners = [learner_named(name, self.problem, classes=classes) for name in OF_SCORES]
+            methods += map(Method, OF_SCORES, learners)
         for name, cost in CLASSIFIER_COSTS.items():
             cost *= slow if name == "boosting" else times
             if named:

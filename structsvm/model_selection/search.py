@@ -186,8 +186,8 @@ class MetricLearnerCV(ProblemParameters):
                 "the kind of metric is what is chosen: name it among the candidates, "
                 f"candidates=['untrained', {kwargs['metric']!r}]"
             )
-        made: Self = super().__new__(cls)
-        return made
+        search: Self = super().__new__(cls)
+        return search
 
     @learning_once()
     def fit(
@@ -266,11 +266,11 @@ class MetricLearnerCV(ProblemParameters):
         split = split_instances(self.split, data, self.cv, self.random_state)
         saved = SavedTrials()
         if resume is not None:
-            about = (problem_name(data.problem), data.item_labels, split.fold)
-            own = fingerprint((*about, [x.data for x in data.instances]))
-            saved = SavedTrials(resume, data.part_of or own, own)
+            arrays = [instance.data for instance in data.instances]
+            part = fingerprint((problem_name(data.problem), data.item_labels, split.fold, arrays))
+            saved = SavedTrials(resume, data.part_of or part, part)
             before = self.__dict__.get("_saved", saved)
-            if before.part == own:
+            if before.part == part:
                 saved.models |= before.models
         self._saved = saved
         results = HeldOut.of(split, candidates, settings, clock, saved)
@@ -376,9 +376,9 @@ class MetricLearnerCV(ProblemParameters):
         failed = np.isnan(self.criterion_).any(axis=0)
         usable = [self.candidates_[j] for j in np.flatnonzero(~failed).tolist()]
         closed = [c for c in usable if c.is_metric and not c.has_path]
-        plain = [c.name for c in closed if c.learner.metric == c.name]
+        own_names = [c.name for c in closed if c.learner.metric == c.name]
         asked = {m.name: m for m in menu.named(which or ()) if m.name not in self.untried_}
-        metrics = [m.name for m in menu.named([*plain, *asked]) if m.is_metric]
+        metrics = [m.name for m in menu.named([*own_names, *asked]) if m.is_metric]
         others = {c.name: c for c in self.candidates_ if not c.is_metric}
         rivals = {m.name: m for m in asked.values() if not m.is_metric} | others
         rivals.pop(best.name, None)

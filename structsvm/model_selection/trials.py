@@ -84,8 +84,8 @@ def tasks_of(
         kind = c.name if c.has_path else ""
         alike.setdefault((id(settings.features), settings.standardize, kind), {})[c] = settings
     tasks = [
-        Task(list(some), partial(try_metrics, some), max(c.cost for c in some))
-        for some in alike.values()
+        Task(list(group), partial(try_metrics, group), max(c.cost for c in group))
+        for group in alike.values()
     ]
     for c in candidates:
         if c in metrics:

@@ -132,8 +132,8 @@ class SquaredNorm(_Weighted):
         refuse_unless(bool(finite), "center", "finite", self.center)
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        away = w - self._center(space)
-        return float(0.5 * self.weight * (away @ away))
+        difference = w - self._center(space)
+        return float(0.5 * self.weight * (difference @ difference))
 
     def as_cvxpy(self, B: Any, w: "cp.Expression", space: WeightSpace) -> "cp.Expression":
         import cvxpy as cp
@@ -198,8 +198,9 @@ class Trace(_Weighted):
         """The gradient, (d,); refuse cones on which the trace may be negative."""
         for factor in factors_of(space):
             if isinstance(factor, Free):
-                said = f"the trace is not nonnegative on {factor}: use SquaredNorm, or a cone"
-                raise SettingsError(said)
+                raise SettingsError(
+                    f"the trace is not nonnegative on {factor}: use SquaredNorm, or a cone"
+                )
         return self.weight * space.identity()
 
 
@@ -247,8 +248,10 @@ class Custom(_Weighted):
         try:
             expression = self.expression(B)
         except Exception as error:
-            said = f"the expression of a Custom regularizer fails for a weight of shape {B.shape}"
-            raise SettingsError(f"{said}: {type(error).__name__}: {error}") from error
+            raise SettingsError(
+                f"the expression of a Custom regularizer fails for a weight of shape {B.shape}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
         fits = (
             isinstance(expression, cp.Expression)
             and expression.is_scalar()
@@ -281,8 +284,8 @@ class Separable(Regularizer):
         terms: list[cp.Expression] = []
         for part, block, factor in self._blocks(w, space):
             is_metric = not terms and getattr(space, "metric_first", False)
-            seen = B if is_metric else factor.to_metric(block)
-            terms.append(part.as_cvxpy(seen, block, factor))
+            users_block = B if is_metric else factor.to_metric(block)
+            terms.append(part.as_cvxpy(users_block, block, factor))
         return sum(terms[1:], start=terms[0])
 
     def scaled(self, factor: float) -> "Separable":

@@ -54,8 +54,10 @@ class Regularized:
         constraints: Any = self.constraints(B)
         fits = isinstance(constraints, list | tuple)
         if not (fits and all(isinstance(constraint, cp.Constraint) for constraint in constraints)):
-            said = f"constraints returned {shown(constraints)}: return a list of cvxpy constraints"
-            raise SettingsError(f"{said}, such as [cp.trace(B) <= 1]")
+            raise SettingsError(
+                f"constraints returned {shown(constraints)}: return a list of cvxpy constraints, "
+                "such as [cp.trace(B) <= 1]"
+            )
         leaves = chain.from_iterable((*one.parameters(), *one.variables()) for one in constraints)
         for leaf in set(leaves):
             is_whole = leaf.attributes["boolean"] or leaf.attributes["integer"]
@@ -131,13 +133,17 @@ class RegularizedRisk(Regularized):
         """A weight of the right size, in the cone."""
         w = np.asarray(values, dtype=np.float64)
         d = self.space.dim
-        said = f"{name} is {shown(values)}, where the weight has dimension {d}: give {d} finite"
         if w.shape != (d,) or not np.isfinite(w).all():
-            raise SettingsError(f"{said} numbers, such as np.zeros({d})")
-        away = float(np.abs(w - self.space.project(w)).max())
-        if away > OUTSIDE * float(np.abs(w).max()):
-            said = f"{name} is {away:.3g} away from the cone {self.space} of the weight, so that it"
-            raise SettingsError(f"{said} is no answer: give its projection, space.project(w)")
+            raise SettingsError(
+                f"{name} is {shown(values)}, where the weight has dimension {d}: give {d} finite "
+                f"numbers, such as np.zeros({d})"
+            )
+        distance = float(np.abs(w - self.space.project(w)).max())
+        if distance > OUTSIDE * float(np.abs(w).max()):
+            raise SettingsError(
+                f"{name} is {distance:.3g} away from the cone {self.space} of the weight, so that "
+                "it is no answer: give its projection, space.project(w)"
+            )
         return w
 
     @property
@@ -198,8 +204,8 @@ class RegularizedRisk(Regularized):
                 x = self.xs[labelling.instance]
                 truth = self.ys[labelling.instance]
                 y = problem.labelling(labelling.labelling)
-                away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
-                plane = float(problem.loss(truth, y)), away
+                slope = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
+                plane = float(problem.loss(truth, y)), slope
             rows.append((bounded, *plane))
         return rows
 

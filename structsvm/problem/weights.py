@@ -309,8 +309,8 @@ class Product(WeightSpace):
         all_names = [*names, *default_names[len(names) :]]
         parts = [f.variable(name) for f, name in zip(self.factors, all_names, strict=False)]
         w = cp.hstack([vector for _, vector, _ in parts])
-        seen = parts[0][0] if self.metric_first else w
-        return seen, w, list(chain.from_iterable(cone for _, _, cone in parts))
+        users_view = parts[0][0] if self.metric_first else w
+        return users_view, w, list(chain.from_iterable(cone for _, _, cone in parts))
 
 
 def factors_of(space: WeightSpace) -> tuple[WeightSpace, ...]:
