@@ -57,8 +57,9 @@ class GivenScores(Stage):
         lost = [name for name in labelled if name not in column]
         others = [name for name in column if name not in labelled]
         taken = [column[name] for name in labelled if name in column]
-        is_over = bool(lost) and all(_leave_nothing(X[:, taken]) for X in Xs)
-        if len(lost) > 1 or is_over or (lost and others and len(labelled) > 2):
+        sums = np.concatenate([X[:, taken].sum(axis=1) for X in Xs])
+        leave_nothing = bool(lost) and bool((sums >= 1.0 - SUM_TOLERANCE).all())
+        if len(lost) > 1 or leave_nothing or (lost and others and len(labelled) > 2):
             raise DataError(
                 f"the labels name {some_of(lost)}, of which there are no scores; columns are "
                 f"{some_of(list(column))}: name the columns as the labels do, " + NAMED
@@ -131,11 +132,6 @@ class GivenScores(Stage):
     @property
     def states(self) -> NDArray[Any]:
         return self.classes
-
-
-def _leave_nothing(p: Floats) -> bool:
-    """Whether scores sum to one, or more, at every sample."""
-    return bool((p.sum(axis=1) >= 1.0 - SUM_TOLERANCE).all())
 
 
 def _columns_by_name(names: Sequence[Any] | None, P: int, is_asked: bool) -> dict[str, int]:

@@ -106,7 +106,7 @@ class Learner(Predictor, ProblemParameters, ABC):
         For tables, what the settings were chosen for: further rows of known clusters (the default),
         new clusters, or further tables.
     interrupted_ : bool
-        Whether Ctrl-C ended learning with the best model so far.
+        Whether Ctrl-C ended learning, or the calibration of the price of a metric.
     problem_, training_data_ : PartitionProblem, TrainingSummary
     n_features_in_, feature_names_in_
         The last one only if the instances named their features.

@@ -114,25 +114,15 @@ class MetricLearner(Learner):
         multipliers (``support``), and the dual values of the constraints (``duals``).
     calibration_ : Calibration
         Training loss against the price.
-    baselines_ : dict of learners by name
-        Methods to compare with, learned from the same labels: "untrained" (the identity with its
-        best price) and those that ``fit(..., baselines=)`` asked for.
     alternated_ : Alternated or None
         With partial labels, the completed labels and the rounds of completion; not stored.
     whitening_ : array of shape (P, r), or None
         The matrix by which the standardised features were multiplied before learning.
-    question_ : {"rows", "clusters", "tables"} or None
-        For tables, what the settings were chosen for: further rows of known clusters (the default),
-        new clusters, or further tables.
-    interrupted_ : bool
-        Whether Ctrl-C ended learning, or the calibration of the price.
-    classes_ : array of shape (C,), or None
-        The names of the states that the features have learned.
     metric_feature_names_ : list of str
         The names of the features that the metric sees; ``x0``, ``x1``, ... where they have none.
-    problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
-    n_features_in_, n_iter_, converged_, feature_names_in_
-        The last one only if the recordings named their features.
+    n_iter_, converged_ : int, bool
+    baselines_, classes_, question_, interrupted_ : as for :class:`~structsvm.learner.Learner`
+    problem_, inputs_, training_data_, n_features_in_, feature_names_in_ : as there
 
     Examples
     --------

@@ -89,26 +89,6 @@ class Fold:
         sizes = [instance.n_samples for instance in test.instances]
         return read_names(test.item_labels, sizes, test.problem.traits.words.whole)
 
-    def trial(
-        self,
-        partitions: Sequence[Sequence[Found]],
-        named: Sequence[NDArray[Any]] | None,
-        seconds: float,
-        **about: Any,
-    ) -> Trial:
-        """The trial of partitions without and with K given, and of names, on labelled items."""
-        problem = self.test.problem
-        truths: list[Any] = [known.scored for known in self.test.labels]
-        losses = np.empty((len(truths), len(partitions)))
-        for j, guesses in enumerate(partitions):
-            for i, (known, one) in enumerate(zip(self.test.labels, guesses, strict=True)):
-                guess = known.of_scored(one.partition)
-                losses[i, j] = disagreement(problem, truths[i], guess)
-        accuracy: Floats | float = np.nan
-        if named is not None and self.names is not None:
-            accuracy = np.array(list(map(share_right, self.names, truths, named)))
-        return Trial(losses, seconds, accuracy=accuracy, **about)
-
     def trial_of(
         self,
         models: Model | Sequence[Model],
@@ -131,10 +111,23 @@ class Fold:
             ]
         tasks = list(zip(each, instances, counts, priced, strict=True))
         counted = [with_count(problem, *task) for task in stage("partitioning into as many", tasks)]
-        partitions = [one or other for one, other in zip(priced, counted, strict=True)]
-        return self.trial(
-            [partitions, counted], names_in(partitions, instances, states), seconds, **about
-        )
+        predictions = [one or other for one, other in zip(priced, counted, strict=True)]
+        losses = np.column_stack([self._losses(predictions), self._losses(counted)])
+        accuracy: Floats | float = np.nan
+        named = names_in(predictions, instances, states)
+        if named is not None and self.names is not None:
+            truths: list[Any] = [known.scored for known in self.test.labels]
+            accuracy = np.array(list(map(share_right, self.names, truths, named)))
+        return Trial(losses, seconds, accuracy=accuracy, **about)
+
+    def _losses(self, predictions: Sequence[Found]) -> list[float]:
+        """The loss of what was found in each held-out instance, on its labelled items."""
+        losses = []
+        for known, prediction in zip(self.test.labels, predictions, strict=True):
+            truth: Any = known.scored
+            guess = known.of_scored(prediction.partition)
+            losses.append(disagreement(self.test.problem, truth, guess))
+        return losses
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that failed after it was tried from ``start``."""

@@ -16,17 +16,15 @@ from structsvm.baselines.blind import FixedTimes
 from structsvm.baselines.row_classifier import NAMES_BY_KIND
 from structsvm.graphs import GraphOfImage
 from structsvm.learner import Learner, MetricLearner, ScoreDecoder, StateSegmenter
+from structsvm.learner.closed_forms import NAMES
 from structsvm.partitions import PartitionProblem
-
-METRICS = ("untrained", "pca", "rca", "lda", "olda", "grid")
-"""Metrics in closed form."""
 
 LEARNERS: Mapping[str, Callable[..., Learner]] = {
     "metric": MetricLearner,
     "states": StateSegmenter,
     "decoder": ScoreDecoder,
     "states-quick": partial(StateSegmenter, estimators="quick", standardize="both"),
-    **{name: partial(MetricLearner, metric=name) for name in METRICS},
+    **{name: partial(MetricLearner, metric=name) for name in (*NAMES, "grid")},
     "frame-lda": partial(FrameClassifier, "lda"),
     "frame-logistic": partial(FrameClassifier, "logistic"),
     "frame-boosting": partial(FrameClassifier, "boosting"),
