@@ -52,7 +52,7 @@ CHECKS = (
     Check("unrelated labels", "labels", unrelated_labels),
     Check("labels among features", "labels", labels_among_features),
 )
-"""In the order in which findings are told: the worst first."""
+"""In the order in which findings are listed: the worst first."""
 
 
 def diagnose(

@@ -77,7 +77,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     """The worst first, in the order of what was looked for."""
     checked: tuple[str, ...]
-    """What was looked for."""
+    """The kinds of findings that were looked for."""
 
     def __len__(self) -> int:
         return len(self.findings)
@@ -87,7 +87,7 @@ class Diagnosis:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What was found, each kind once."""
+        """The kinds of the findings, each once."""
         return tuple(dict.fromkeys(finding.kind for finding in self.findings))
 
     def to_dict(self) -> dict[str, Any]:

@@ -101,9 +101,9 @@ def constant(examined: Examined) -> Flaws:
 
 
 def copied_features(examined: Examined) -> Flaws:
-    """Columns that say the same as others."""
+    """Pairs of columns that always move together."""
     Z = np.vstack([StandardScaler().fit_transform(X) for X in examined.columns])
-    with np.errstate(invalid="ignore"):  # of what is constant everywhere
+    with np.errstate(invalid="ignore"):  # columns that are always constant have no correlation
         correlation = np.nan_to_num(np.atleast_2d(np.corrcoef(Z, rowvar=False)))
     pairs = examined.column_names[
         np.argwhere(np.triu(np.abs(correlation) > SAME_CORRELATION, 1))

@@ -24,7 +24,7 @@ Segment = tuple[int, int, str]
 NOTHING = "nothing"  # the name of stretches that were looked at and hold no segment
 UNNAMED = "segment {}"  # the name of segments in the table if no segment has a name
 IS_UNNAMED = re.compile(r"segment \d+|")
-LONGEST = 200  # letters of a name
+LONGEST = 200  # letters of a name, at most
 
 
 class KeptLabels:
@@ -41,7 +41,7 @@ class KeptLabels:
         self._states: list[dict[str, list[Segment]]] = [{name: [] for name in self._axes}]
         self._at = 0
         for line in self._log.read_text().splitlines() if self._log.exists() else ():
-            with suppress(ValueError):  # of a line that was being written by a killed process
+            with suppress(ValueError):  # a process was killed while it wrote this line
                 self._apply(json.loads(line))
         self._stamp = stamp(self.table)
         if self.table.exists():
@@ -70,7 +70,7 @@ class KeptLabels:
             self.keep({"labels": checked})
 
     def step(self, by: int) -> None:
-        """Undo, -1, or redo, 1."""
+        """Undo one change, ``by`` -1, or redo one, 1."""
         if not 0 <= self._at + by < len(self._states):
             raise DataError(f"there is nothing to {'undo' if by < 0 else 'redo'}")
         self.keep({"step": by})

@@ -30,7 +30,7 @@ from structsvm.support import watching
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:",
-    "Referrer-Policy": "no-referrer",  # the address has the token
+    "Referrer-Policy": "no-referrer",  # the address holds the token
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
@@ -106,7 +106,7 @@ class Server:
     # ---- the only page that is open, and what it is told
 
     async def _open(self, request: Request) -> responses.Response:
-        for _ in range(PATIENCE):  # a page that is loaded again is about to go
+        for _ in range(PATIENCE):  # if the page is reloaded, the old one is about to close
             await asyncio.sleep(POLL if self._page else 0)
         if self._page:
             raise DataError("This folder is open in another tab: go there, or close that one.")
@@ -164,7 +164,7 @@ class Server:
 
     async def _learn_beside(self) -> None:
         """Learn in a process, pass on its news, and end it with this task; files stay whole."""
-        spawn = multiprocessing.get_context("spawn")  # nothing of the server is in it
+        spawn = multiprocessing.get_context("spawn")  # a fork would copy the running server
         receiver, sender = spawn.Pipe(duplex=False)
         arguments = self._learn, self.kept.are_named, sender
         process = spawn.Process(target=_learn, args=arguments, daemon=True)

@@ -1,4 +1,4 @@
-"""Estimators: the face of all methods, training sets, and what fitted learners do."""
+"""Estimators: metrics, segmenters of states, structured SVMs, and what all of them share."""
 
 from structsvm.support.lazy import lazy
 

@@ -1,4 +1,4 @@
-"""The changes in a recording that has not ended: what is new, withdrawn or final, and how sure."""
+"""The changes in a recording that has not ended: new, withdrawn or final, with their margins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -35,9 +35,9 @@ class Change:
     state: Any = None
     """The name of the state of that segment, where the method knows names."""
     final: int | None = None
-    """How many samples had been seen when it was sure to stay, whatever comes; None before."""
+    """How many samples had been seen when it was final, whatever comes after; None before."""
     withdrawn: int | None = None
-    """How many had been seen when the best segmentation had no such change any more."""
+    """How many had been seen when the best segmentation no longer had it; None if it has it."""
 
 
 class Rise(NamedTuple):
@@ -59,7 +59,7 @@ class ChangeTracker:
     tolerance: int
     least: float = 0.0
     names: NDArray[Any] | None = None  # of the states; None if segments have none
-    ahead: int = 0  # samples that are seen before the search is given the one they follow
+    ahead: int = 0  # how many samples have to follow one before the search is given it
     rises: list[Rise] | None = None
     has_ended: bool = False
     _settled: list[Segment] = field(default_factory=list)

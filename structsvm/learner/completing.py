@@ -123,7 +123,7 @@ def learn_partial(
 
 
 def untrained_known(data: TrainingSet) -> tuple[Calibration, Metric]:
-    """The untrained metric, with the price that agrees best with what is known."""
+    """The untrained metric, with the price that agrees best with partial labels."""
 
     def make() -> tuple[Calibration, Metric]:
         unlabelled = Examples(data.instances, (), data.weights)

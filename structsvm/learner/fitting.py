@@ -70,7 +70,7 @@ REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """How to learn, whatever the data."""
+    """The settings of a metric, checked, whatever the data."""
 
     problem: PartitionProblem
     metric: str  # the cone of the metric: "full" or "diagonal"
@@ -136,7 +136,7 @@ class Settings:
 
 
 def features_from(features: Any) -> RecordingTransformer | None:
-    """Return the stage of features, or refuse it."""
+    """The features of a metric, checked."""
     wanted = "a transformer of structsvm.features or None (Rows(...) takes those of scikit-learn)"
     fits = features is None or isinstance(features, RecordingTransformer)
     refuse_unless(fits, "features", wanted, features)
@@ -202,14 +202,14 @@ Callback = Callable[[HistoryEntry], None]
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """A metric of the standardised features, and what came of learning it."""
+    """A metric of the standardised features, with its price, solution, units and labels."""
 
     metric: Metric
     calibration: Calibration
     solution: Solution
     units: LearningUnits
     truths: Sequence[EquivalenceMatrix]
-    """What was learned from: the labels, completed where they were partial."""
+    """The labels that were learned from, completed where they were partial."""
     alternated: Any = None  # of partial labels, how they were completed
 
     @property
@@ -386,7 +386,7 @@ def calibrated(
 
 
 def usable_factor(objective: Objective, solution: Solution, settings: Settings) -> Floats:
-    """``L`` of the learned metric; warn or refuse when there is reason to."""
+    """``L`` of the learned metric; warn if learning did not converge, refuse a zero metric."""
     logger.info("%s", solution.summary())
     L = metric_factor(objective.split(solution.w)[0])
     status = solution.status

@@ -50,7 +50,7 @@ class Form:
     rows: tuple[Rows, ...] = ()
     """The rows of each instance in the order of time; empty if the order means nothing."""
     panel: Any = None
-    """The frame that held them all, if one did."""
+    """The data frame that held all recordings, if one did."""
 
     @classmethod
     def of(
@@ -88,7 +88,7 @@ class Form:
     @classmethod
     def _listed(cls, Xs: Any, in_time: bool) -> "Form":
         """Make a list of a mapping, of a stack of arrays, or of a single instance."""
-        if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are both
+        if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are mappings
             return cls(list(Xs.values()), tuple(Xs))
         ndim = np.ndim(Xs) if hasattr(Xs, "__array__") else None
         if is_frame(Xs) or is_recording(Xs) or ndim == 2:

@@ -55,7 +55,7 @@ class FrameLearner(Learner):
     models_: Sequence[FrameModel]
 
     def suits(self, problem: PartitionProblem) -> bool:
-        """It is for recordings."""
+        """Whether the instances of the problem are recordings."""
         return problem.traits.contiguous
 
     @abstractmethod
@@ -199,7 +199,7 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Training recordings, and what classifiers say of them that have not seen them."""
+    """Training recordings, with probabilities by classifiers that have not seen them."""
 
     probabilities: Sequence[Floats]  # (T_i, C) each; empty if no recording can be held out
     known: Sequence[Stretch]
@@ -237,7 +237,7 @@ class Scored:
         return np.array([part.beside for part in self.known], dtype=np.int64).reshape(-1, 2)
 
     def seen(self, smoothing: float) -> list[Floats]:
-        """Logarithms of the probabilities of the known stretches."""
+        """Logarithms of the smoothed probabilities of the known stretches."""
         return [np.log(part.of(self.probabilities) + smoothing) for part in self.known]
 
 

@@ -16,7 +16,7 @@ from structsvm.learner.stages import Stage
 from structsvm.support import Floats, Ints, counted, some_of
 
 PREFIX = "probability_"
-"""What tables of scores put before the names of states (SimBA), in any case."""
+"""What tables of scores, such as those of SimBA, write before names of states, in any case."""
 
 TOO_RIGHT = 0.99
 """The share of samples named right from which on scores look like those of training recordings."""

@@ -115,7 +115,7 @@ class Learner(Predictor, ProblemParameters, ABC):
     baselines_: "dict[str, Learner]"
     question_: str | None
 
-    # What only some methods have.
+    # Methods that have these replace them.
     interrupted_: bool = False
     solution_: Solution | None = None
 
@@ -315,5 +315,5 @@ class Learner(Predictor, ProblemParameters, ABC):
         """Add fitted baselines, whose states may name the parts that this method finds."""
         for baseline in fitted.values():
             baseline.training_data_ = self.training_data_
-        self.baselines_ = {**self.baselines_, **fitted}  # a copy of this learner keeps its own
+        self.baselines_ = {**self.baselines_, **fitted}  # not in place, for copies of this learner
         self._named_by(self.baselines_)

@@ -20,7 +20,7 @@ from structsvm.support import some_of
 RELIED_ON = 0.05
 """The share of the weight of a metric from which on constant columns are warned of."""
 SPREAD_ENDING = " spread"
-"""How the name of the deviation of a column in each window ends; its mean has its name."""
+"""The ending of the name of a column's deviation in each window; its mean has no ending."""
 
 
 def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
@@ -144,7 +144,7 @@ def warn_of_dead_features(learner: Fitted, instances: Sequence[Instance]) -> Non
 
 
 def warn_of_new(learner: Fitted, instances: Sequence[Instance]) -> None:
-    """DataWarning for columns of new instances that are dead, or hold codes of missing values."""
+    """Warn of columns of new instances that are constant, or hold codes of missing values."""
     warn_of_dead_features(learner, instances)
     warn_of_columns(
         instances, column_names(learner), learner.problem_.traits.words.seen_in(instances)

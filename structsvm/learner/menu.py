@@ -18,9 +18,9 @@ from structsvm.support import hook
 
 METRIC_COST = 0.25  # the cost of a metric of the columns, in the units of a Method
 FIRST = ("olda", "rca")  # metrics in closed form that answer first, the better one first
-FIRST_SECONDS = 5.0  # what learning may take for the first answer, where there is no closed form
+FIRST_SECONDS = 5.0  # of learning for the first answer, if there is no closed form
 SHARED = ("features", "standardize", "n_jobs", "backend", "random_state")
-"""Parameters that metrics in closed form have, too."""
+"""Parameters that metrics in closed form take from the learner, too."""
 
 
 class Menu:

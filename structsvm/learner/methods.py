@@ -14,8 +14,8 @@ from structsvm.support import among, refuse_unless, stage
 
 ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})  # names of metrics that people read in capitals
 BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})
-"""Methods that do not look at instances: nothing pays that is not better than these."""
-QUICK_COST = 3.0  # up to which a baseline is quick
+"""Methods that do not look at instances: what is no better than these does not pay."""
+QUICK_COST = 3.0  # the largest cost of a quick baseline
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Method:
     cost: float = 1.0
     """The time that it takes, about, in units of that of a linear classifier."""
     lams: tuple[float, ...] = ()
-    """Strengths to choose from in place of those of the search, for a metric without one."""
+    """Strengths for a learned metric that has none, in place of those of the search."""
     lam: float | None = None
     """The strength of this candidate, where one method is a candidate for each of several."""
     is_first: bool = False
@@ -46,7 +46,7 @@ class Method:
 
     @property
     def quick(self) -> bool:
-        """Whether it takes so little time that it is fitted unless it is left out."""
+        """Whether it takes so little time that ``baselines="quick"`` includes it."""
         return self.cost <= QUICK_COST
 
     @property

@@ -294,7 +294,7 @@ class MetricLearner(Learner):
         """
         if transform is not None:
             refuse_unlisted("transform", transform, ("default", "pandas", "polars"))
-            # The attribute that sklearn.clone takes along.
+            # sklearn.clone copies the attribute of this name.
             self._sklearn_output_config = {"transform": transform}
         return self
 

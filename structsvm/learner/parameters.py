@@ -32,13 +32,13 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
 
 
 class ProblemParameters(BaseEstimator):  # type: ignore[misc]
-    """An estimator with a parameter ``problem``, a frozen dataclass whose settings are searched."""
+    """An estimator with a ``problem``, a frozen dataclass whose settings are parameters, too."""
 
     problem: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         params: dict[str, Any] = super().get_params(deep=deep)
-        with suppress(SettingsError):  # of a name that stands for nothing, which fit refuses
+        with suppress(SettingsError):  # fit refuses a name that no problem has
             params |= _settings(named_problem(self.problem), "problem") if deep else {}
         return params
 
@@ -59,7 +59,7 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
 
 
 def named_problem(problem: Any) -> Any:
-    """The problem of a name, with its usual settings; that of change points by default."""
+    """The problem of a name, with default settings; change points for None."""
     if not isinstance(problem, str):
         return ChangePoint() if problem is None else problem
     names = problem_names()

@@ -22,7 +22,7 @@ from structsvm.training_labels import labels_of_each, read_labels
 
 
 def workers_of(learner: Any) -> AbstractContextManager[None]:
-    """A block whose work is done by the workers of a learner, if it has any."""
+    """A context in which the workers of a learner, if it has any, do the work."""
     backend = getattr(learner, "backend", "auto")
     if isinstance(backend, Unstored):  # the learner is loaded; all backends find the same
         backend = "auto"

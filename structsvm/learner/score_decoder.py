@@ -1,4 +1,4 @@
-"""Segments with states from the probabilities of any model: learned, without its classifiers."""
+"""Learning to decode segments with states from the probabilities of any model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

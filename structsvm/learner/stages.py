@@ -200,11 +200,11 @@ class Inputs(Stage):
 
 @dataclass(frozen=True, eq=False)
 class FrameScores(Stage):
-    """How probable each class is at each item, by the mean of several classifiers."""
+    """The mean probability that several classifiers give to each class at each item."""
 
     models: Sequence[FrameModel]
-    classes: NDArray[Any]  # names of the states, (C,); numbers of what has no names
-    owner: str  # who has learned the classifiers, for messages
+    classes: NDArray[Any]  # names of the states, (C,), or numbers of classes without names
+    owner: str  # the name of the method that has learned the classifiers, for messages
     named: bool = True
 
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
@@ -234,7 +234,7 @@ class FrameScores(Stage):
         return self.probabilities([filled(X)])[0]
 
     def probabilities(self, arrays: Sequence[Floats]) -> list[Floats]:
-        """Of each class at each item of each instance, (T_i, C)."""
+        """The probability of each class at each item of each instance, (T_i, C)."""
         return mean_probabilities(self.models, arrays, self.owner)
 
 

@@ -167,7 +167,7 @@ class StateSegmenter(StateDecoder):
         folds: dict[str, Any] = {
             "n_folds": self.n_folds or (5 if few else 3),
             "kept": "all" if few else "folds",
-            # Samples next to each other are much alike.
+            # Neighbouring samples are alike, so that it is enough to learn from some.
             "every": max(1, typical // LEARNED_FROM, sum(map(len, Xs)) // MOST_LEARNED_FROM),
             "step": max(1, min(typical // LOOKED_AT, shortest)),
         }

@@ -211,7 +211,7 @@ def _refuse_whole(learner: Fitted) -> None:
 
 
 def _refuse_missing(X: Any, names: Any) -> None:
-    """Refuse values that only later ones could fill in."""
+    """Refuse missing values, which only later samples could fill in."""
     missing = np.isnan(as_floats(X, "it", names, "mask")).any(axis=1)
     if missing.any():
         raise DataError(

@@ -41,11 +41,11 @@ class Trial:
     converged: bool = True
     oracle_calls: int = 0
     failure: str = ""
-    """Why there is no metric."""
+    """Why the candidate failed; "" if it did not."""
     refused: bool = False
     """Whether its features or its classifier could not learn from the labels."""
     accuracy: Floats | float = np.nan
-    """The share of items of each held-out recording that are named right, (n,); NaN for none."""
+    """The share of items of each held-out recording named right, (n,); NaN without names."""
 
     def to_plain(self) -> dict[str, Any]:
         of_each = {k: np.asarray(getattr(self, k)).tolist() for k in ("losses", "accuracy")}
@@ -65,7 +65,7 @@ class Fold:
     train: TrainingSet
     test: TrainingSet
     folded: TrainingSet
-    """The recordings on which settings are tuned, see :func:`in_folds`."""
+    """The training recordings with the groups of :func:`in_folds`."""
     untrained: dict[Any, Metric] = field(default_factory=dict)
     """The untrained metric by features and scaling, computed once a process."""
 

@@ -138,7 +138,7 @@ class HeldOut:
         is_blind = np.zeros(can_be.size, dtype=bool)
         for losses in self.blind.values():
             is_blind |= (np.abs(self.losses - losses[:, None]) <= EQUAL_LOSSES).all(axis=0)
-        is_blind &= (self.losses > EQUAL_LOSSES).any(axis=0)  # what is right everywhere is not
+        is_blind &= (self.losses > EQUAL_LOSSES).any(axis=0)  # those that are always right are not
         seeing = can_be & ~is_blind
         return np.where(seeing if seeing.any() else can_be, values, np.nan)
 
@@ -165,7 +165,7 @@ class HeldOut:
         for k in range(len(split)):
             held_out = split.test(k)
             j = self._chosen(split.train(k))
-            if best.name == "untrained":  # which is what it is, whatever other folds choose
+            if best.name == "untrained":  # it does not depend on what other folds choose
                 j = [c.name for c in self.tried].index(best.name)
             losses[held_out] = self.losses[held_out, j]
             accuracy[held_out] = self.accuracy[held_out, j]
@@ -202,7 +202,7 @@ class HeldOut:
         columns = [*self.tried]
         means = np.array(_means(self.criterion, self.split.held_out.weights))
         by_name: dict[str, int] = {}
-        for j in np.argsort(means).tolist():  # of the strengths of a metric the best one
+        for j in np.argsort(means).tolist():  # only the best strength of each metric is kept
             by_name.setdefault(columns[j].name, j)
         by_name.pop(best.name)
         own = columns.index(best)

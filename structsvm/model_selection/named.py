@@ -1,4 +1,4 @@
-"""All methods by name, whatever the labels: what can be typed, and compared with by name."""
+"""All methods by the names that users type, whatever the labels."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -41,7 +41,7 @@ LEARNERS: Mapping[str, Callable[..., Learner]] = {
 
 
 def learner_named(name: str, problem: PartitionProblem, **settings: Any) -> Learner:
-    """The learner of a name, with those of the settings that it has."""
+    """The learner of a name, with those of ``settings`` that it has as parameters."""
     learner = LEARNERS[name](problem=problem)
     params = learner.get_params(deep=False)
     chosen = {k: value for k, value in settings.items() if k in params and value is not None}

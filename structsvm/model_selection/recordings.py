@@ -150,7 +150,7 @@ class Recordings(Menu):
 
     @property
     def _has_context(self) -> bool:
-        """Whether samples before and after each may be seen beside it."""
+        """Whether candidates with context apply: no features are set, and recordings are longer."""
         return self.features is None and min(x.n_samples for x in self.data.instances) > LONGEST_LAG
 
     @property

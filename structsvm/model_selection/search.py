@@ -180,7 +180,7 @@ class MetricLearnerCV(ProblemParameters):
     """That of ``__init__``, which ``__new__`` hides."""
 
     def __new__(cls, *_: Any, **kwargs: Any) -> Self:
-        """Say where the kind of metric goes."""
+        """Refuse ``metric``, and say that candidates name kinds of metrics."""
         if "metric" in kwargs:
             raise SettingsError(
                 "the kind of metric is what is chosen: name it among the candidates, "
@@ -300,7 +300,7 @@ class MetricLearnerCV(ProblemParameters):
         self.losses_ = results.losses
         self.criterion_ = results.criterion
         self.cv_results_ = results.table()
-        self.__dict__.pop("best_estimator_", None)  # of another choice
+        self.__dict__.pop("best_estimator_", None)  # it belongs to an earlier choice
         return best
 
     predict = _of_best(Learner.predict)

@@ -65,7 +65,7 @@ class Tables(Menu):
         """The classifiers that apply to fully labelled tables with the same clusters."""
         classes = set()
         for y in self.labels:
-            values = label_values(y if np.iterable(y) else ())  # of partial labels none
+            values = label_values(y if np.iterable(y) else ())  # PartialLabels are no sequence
             if values.ndim != 1 or (missing_labels(values) | unlabelled(values)).any():
                 return []
             classes.add(frozenset(values.tolist()))

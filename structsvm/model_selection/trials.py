@@ -260,7 +260,7 @@ class SavedTrials:
         """The fingerprint of the data of these trials; a file may hold trials on several parts."""
         self.trials: dict[str, list[dict[str, Any]]] = {}
         self.models: dict[str, Any] = {}
-        """Learners of all instances that were learned meanwhile, by the name of the candidate."""
+        """Learners that trials fitted on all instances, by the name of the candidate."""
         if self.path is not None and self.path.exists():
             header, _ = TRIALS.read(self.path)
             if header.get("identity") != identity:

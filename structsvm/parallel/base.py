@@ -104,7 +104,7 @@ def work_on_share(task: ShareTask, share: Sequence[Any] | Path, argument: Any) -
 def _stored(path: Path) -> Sequence[Any]:
     if path not in _read:
         for other in [one for one in _read if one.parent != path.parent]:
-            del _read[other]  # of a run that is over
+            del _read[other]  # the run that it belongs to is over
         _read[path] = pickle.loads(path.read_bytes())
     return _read[path]
 

@@ -169,7 +169,7 @@ _kept: dict[int, ProcessPoolExecutor] = {}
 
 
 def _executor(n: int) -> ProcessPoolExecutor:
-    """So many processes: those of the last run, or new ones if these are other or dead.
+    """``n`` processes: those of the last run, or new ones if its number was another or one died.
 
     Workers of joblib's own executor leave when they are idle for some time, with a warning if tasks
     come at that moment; as an error it would end the thread that waits for the answers.

@@ -57,7 +57,7 @@ def _controller(loaded: tuple[bool, ...]) -> threadpoolctl.ThreadpoolController:
 
 
 def _count(change: int, controller: threadpoolctl.ThreadpoolController) -> None:
-    """Let a thread into a block, or out of it: the first one sets BLAS, the last restores it."""
+    """Count the threads inside of blocks: the first one limits BLAS, the last restores it."""
     global _threads, _blas
     with _lock:
         if _threads == 0:

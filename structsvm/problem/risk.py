@@ -222,7 +222,7 @@ class CompositeRisk(Regularized, Contract):
     constraints = None
     """Further constraints are for convex objectives."""
     start: Floats
-    """The weight from which to descend, (d,); a field of every such risk, as cone and Omega."""
+    """The weight from which to descend, (d,); a field, as ``space`` and ``regularizer`` are."""
 
     @property
     @abstractmethod

@@ -127,7 +127,7 @@ class SupportLabelling:
     """
 
     instance: int | None
-    """Which instance, from 0; None if the cut is of all of them together and not known in parts."""
+    """The number of the instance, from 0; None if only the cut of all together is known."""
     multiplier: float
     """At least 0; those of an instance sum to at most its weight ``omega_i``, and the rest is that
     of its true labelling."""
