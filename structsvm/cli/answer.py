@@ -1,4 +1,4 @@
-"""What ``structsvm try`` answers: what was found, judged, written and told."""
+"""The answer of ``structsvm try``: a learner, its judgement, and what is written and told."""
 
 import math
 import shlex
@@ -28,9 +28,9 @@ MORE_MINUTES = "More --minutes learn from more of them, and judge by more."
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What was found, and what to do with it."""
+    """A learner that was chosen, how it was judged, and advice on what to do next."""
 
-    test: Part  # what it was judged by
+    test: Part  # the instances it was judged by
     held_out: ShownOnPage
     search: MetricLearnerCV | None  # None for the first answer
     verdict: Verdict
@@ -47,14 +47,14 @@ class Answer:
         learner: Learner,
         search: MetricLearnerCV | None = None,
     ) -> "Answer":
-        """Judge by what was held out, of the columns that were learned from."""
+        """Judge a learner by what was held out, with the columns that it was learned from."""
         test = test.with_columns_of(learner)
         inputs = test.inputs
         instances = inputs.scored(test.data.instances)
         model = output / MODEL_NAME
         with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
         predict = f"structsvm predict {model} NEW"
-        if with_counts:  # for as many clusters as there were, or else their price decides
+        if with_counts:  # without a number, the learned price would decide
             numbers = set(learner.training_data_.n_clusters)
             predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
         about: dict[str, Any] = {"times": inputs.times, "groups": test.data.groups}
@@ -92,24 +92,26 @@ class Answer:
         return cls(test, held_out, search, verdict.remarking(way=None), advice, page, answers)
 
     def write(self, train: Part, output: Path) -> None:
-        """Write what was found: all the files or none."""
+        """Write the model, the report and the predictions; Ctrl-C waits until all are written."""
         with Interrupts():
             train.inputs.save(self.held_out.learner, output / MODEL_NAME)
             write_atomically(output / "report.html", printable(self.page).encode())
             write_folder(output / PREDICTED, self.test.inputs, self.predicted)
 
     def replaces(self, earlier: "Answer") -> bool:
-        """Whether neither names of states nor loss on what was held out get worse."""
-        (own, others) = (one.held_out.evaluation.scores[LEARNED] for one in (self, earlier))
+        """Whether this answer names states if an earlier one did, and has no larger loss."""
+        own, others = (one.held_out.evaluation.scores[LEARNED] for one in (self, earlier))
         if own.get("accuracy") is None and others.get("accuracy") is not None:
             return False
-        (here, there) = (one.held_out.learner.training_data_ for one in (self, earlier))
-        if here.n_samples == there.n_samples:
+        sizes = {one.held_out.learner.training_data_.n_samples for one in (self, earlier)}
+        if len(sizes) == 1:
             return True
-        losses = (own["loss"], others["loss"])
-        return losses[0] is not None and losses[1] is not None and losses[0] <= losses[1]
+        loss = own["loss"]
+        other_loss = others["loss"]
+        return loss is not None and other_loss is not None and loss <= other_loss
 
     def in_short(self, seconds: float) -> str:
+        """The answer in a line, given after so many seconds."""
         scores = self.held_out.evaluation.scores
         learner = self.held_out.learner
         losses = ", ".join(
@@ -121,7 +123,7 @@ class Answer:
         return f"first answer after {seconds:.0f} s; losses: {losses}"
 
     def tell(self, terminal: Terminal, output: Path) -> None:
-        """Print scores and verdict, where the files are, and what was not tried."""
+        """Print scores and verdict, the paths of the files, and the candidates not tried."""
         evaluation = self.held_out.evaluation
         search = self.search
         chosen = self.held_out.learner.called
@@ -167,7 +169,7 @@ class Answer:
 def verdict_of(
     search: MetricLearnerCV | None, held_out: Verdict, way: str, question: str
 ) -> Verdict:
-    """The verdict by what was held out, or by cross-validation if that alone supports one."""
+    """The verdict of the held-out part, or of cross-validation if that alone supports one."""
     held_out = held_out.remarking(question=question or held_out.remarks.question, way=way)
     if search is None:
         return held_out

@@ -1,4 +1,4 @@
-"""The command itself: which part runs, and how it ends."""
+"""The command ``structsvm`` itself: it runs one of its commands, and tells how that ended."""
 
 import argparse
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger("structsvm")
 
 
 def run(argv: Sequence[str], ago: float = 0.0) -> int:
-    """Run ``structsvm``, begun some seconds ago, with these arguments; its exit status."""
+    """Run ``structsvm``, which began ``ago`` seconds before; return its exit status."""
     start = time.monotonic() - ago
     parser = build_parser()
     terminal = Terminal()
@@ -61,17 +61,17 @@ def run(argv: Sequence[str], ago: float = 0.0) -> int:
         cause = error.__cause__
         while isinstance(cause, StructSVMError):
             cause = cause.__cause__
-        is_theirs = isinstance(error, PluginError | OracleError) and cause is not None
-        hint = [HINT] if is_theirs and not args.verbose else []
+        is_of_plugin = isinstance(error, PluginError | OracleError) and cause is not None
+        hint = [HINT] if is_of_plugin and not args.verbose else []
         terminal.error(join([error.message, *getattr(error, "__notes__", ()), *hint], "; "))
     except OSError as error:
         message = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
         terminal.error(message)
     except Exception as error:
-        named = culprit(error)
-        if named is None or args.verbose:
+        plugin = culprit(error)
+        if plugin is None or args.verbose:
             raise
-        terminal.error(f"{named} raised {type(error).__name__}: {error}; {HINT}")
+        terminal.error(f"{plugin} raised {type(error).__name__}: {error}; {HINT}")
     return FAILED
 
 
@@ -83,7 +83,7 @@ def _options(parser: Parser, args: argparse.Namespace) -> dict[str, str]:
 
 @contextmanager
 def _messages(terminal: Terminal) -> Iterator[None]:
-    """Show warnings as lines, and the log if asked for, while a command runs."""
+    """Show warnings, and the log if ``--verbose`` asks for it, while a command runs."""
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
 

@@ -17,7 +17,7 @@ from structsvm.plotting import plot_gaps
 
 
 def run_compare(args: Namespace, terminal: Terminal) -> int:
-    """Compare, and print where each solver ended."""
+    """Compare solvers, print where each ended, and draw their gaps if a figure is asked for."""
     if args.output is not None:
         Guard.of(args).check_file(args.output, FIGURES)
     request = Request.of(args)

@@ -1,4 +1,4 @@
-"""``structsvm decode``: scores of states and labels of some files in, segments of all files out."""
+"""``structsvm decode``: named segments of all files, from their scores and the labels of some."""
 
 from argparse import Namespace
 from dataclasses import replace
@@ -31,8 +31,8 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
     segments: dict[str, list[dict[str, Any]]] = {}
     for name, inputs in layers.items():
         out = folders[name]
-        made = [out / DECODER_FILE, out / BOUTS_FILE, *places(problem, out, inputs.names)]
-        guard.check_files(made)
+        outputs = [out / DECODER_FILE, out / BOUTS_FILE, *places(problem, out, inputs.names)]
+        guard.check_files(outputs)
         answers = _decoded(inputs, out, bool(args.margins))
         segments[name] = [{"name": answer.name, **answer.plain} for answer in answers]
         several = inputs.words.wholes(len(answers))
@@ -43,7 +43,7 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
 
 
 def _decoded(inputs: InputData, out: Path, margins: bool) -> list[Prediction]:
-    """Learn from what has labels, decode everything, and write both."""
+    """Learn a decoder from recordings with labels, decode all, and write decoder and segments."""
     learner = learner_of(inputs.request, "decoder")
     plan = FitPlan(out / DECODER_FILE, False, "quick", None, rates=False)
     out.mkdir(parents=True, exist_ok=True)

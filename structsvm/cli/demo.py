@@ -1,4 +1,4 @@
-"""``structsvm demo``: learn from real data, and see what it is worth on other people's."""
+"""``structsvm demo``: learn from real data, and evaluate on those of other people."""
 
 from argparse import Namespace
 from dataclasses import replace
@@ -68,7 +68,7 @@ def run_demo(args: Namespace, terminal: Terminal) -> int:
             (run_plot, "plot", model, path, "-o", figure),
         ):
             run(parser.parse_args(list(map(str, words))), parts)
-    except MissingExtraError as error:  # of the picture
+    except MissingExtraError as error:  # the figure needs matplotlib
         terminal.warn(error.message)
     plain: dict[str, Any] = {}
     for part in parts.parts or ():
@@ -79,7 +79,7 @@ def run_demo(args: Namespace, terminal: Terminal) -> int:
 
 
 def _label(folder: Path, n_recordings: int, terminal: Terminal) -> int:
-    """Open the page of labels on recordings without any; a second time with what was labelled."""
+    """Open the page of ``structsvm label`` on recordings without labels, made at the first call."""
     folder.mkdir(parents=True, exist_ok=True)
     shape: Any = {"n_samples": 400, "n_features": 5, "n_relevant": 2, "jump": 4.0}
     for recording in relevant_changes(n_recordings, **shape, random_state=0):

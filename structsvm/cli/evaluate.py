@@ -1,4 +1,4 @@
-"""What learning is worth on held-out data: ``structsvm evaluate``, and what ``try`` holds out."""
+"""``structsvm evaluate``: the scores of a model and of other methods on held-out data."""
 
 import os
 from argparse import Namespace
@@ -25,11 +25,11 @@ from structsvm.plotting.held_out import ShownOnPage
 from structsvm.plotting.report import page_of
 from structsvm.support import ShortTable, Unstored, write_atomically
 
-TAKEN_FOR = 3  # other names of a state that are listed
+TAKEN_FOR = 3  # states that a state is taken for and that are listed
 
 
 def run_evaluate(args: Namespace, terminal: Terminal) -> int:
-    """Compare, print the table and the verdict, and write the page if one is asked for."""
+    """Print the table of scores and the verdict, and write the page if one is asked for."""
     if args.output is not None:
         Guard.of(args).check_file(args.output, (".html", ".htm"))
     learner = load_learner(args.model)
@@ -67,25 +67,25 @@ def run_evaluate(args: Namespace, terminal: Terminal) -> int:
 
 
 def called(paths: Sequence[str]) -> str:
-    """Name of a file or folder for a message; of several, that of the folder they are in."""
+    """The name of a file or folder; of several, that of the folder they are in."""
     place = Path(os.path.commonpath([Path(path).resolve() for path in paths]))
     named = next(one for one in (place, *place.parents) if not set("*?[") & set(one.name))
     return named.stem if named.is_file() else named.name
 
 
 def can_be_split(learner: Learner, instances: Sequence[Instance], ys: Sequence[Any]) -> bool:
-    """Whether a verdict can be about the rows of a table, the only one."""
+    """Whether there is a single table whose rows can be held out, for a verdict about rows."""
     if not has_rows(learner.problem_, instances) or len(instances) != 1:
         return False
     if instances[0].data in learner.training_data_:
         unstored = any(isinstance(value, Unstored) for value in learner.get_params(False).values())
         if unstored or len(learner.training_data_) > 1:
-            return False  # nothing can be learned again, or other tables would be missing
+            return False  # the method cannot be learned again, or other tables would be missing
     return fewest_rows(ys[0]) <= instances[0].n_samples
 
 
 def readable(result: Evaluation) -> tuple[str, ...]:
-    """The scores, each method called as ``--method`` calls it, states, and the verdict."""
+    """The texts of the scores, with names of methods as in ``--method``, states and verdict."""
     table = score_table(result, str)
     columns = tuple(title.replace(" (", "\n(") for title in table.columns)
     states = (state_table(result),) if result.confusion else ()
@@ -93,6 +93,7 @@ def readable(result: Evaluation) -> tuple[str, ...]:
 
 
 def state_table(result: Evaluation) -> str:
+    """How often each state was named right, and what it was taken for, by what names states."""
     confusion = result.confusion
     words = result.verdict.evidence.words
     who = (

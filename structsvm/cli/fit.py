@@ -37,17 +37,17 @@ WAIT = 30  # seconds to wait for a scheduler
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What is to be learned, and where it is written."""
+    """Options of learning, and the files that are written."""
 
     output: Path
-    choose_lam: bool | None  # None of images only
+    choose_lam: bool | None  # None chooses it for images alone
     baselines: str
     checkpoint: Path | None
     rates: bool
 
 
 def run_fit(args: Namespace, terminal: Terminal) -> int:
-    """Learn, save, and say what came of it."""
+    """Learn a method, save it, and say how learning ended."""
     request = Request.of(args)
     if args.method == "decoder":  # scores are those of samples
         request = replace(request, files={"window": 1, **request.files})
@@ -68,20 +68,21 @@ def run_fit(args: Namespace, terminal: Terminal) -> int:
 def _fit_files(
     request: Request, plan: FitPlan, learner: Learner, scheduler: str | None, terminal: Terminal
 ) -> int:
+    """Read files, or leave that to workers, and learn from them; return the exit status."""
     problem: PartitionProblem = named_problem(learner.problem)
     if plan.rates and not problem.traits.contiguous:
         raise SettingsError(f"--rates is for changes of recordings, not for {request.problem}")
-    learner._check(How(resume=plan.checkpoint))  # refuses before any work what cannot be
+    learner._check(How(resume=plan.checkpoint))  # refuses wrong settings before any work
     later = _is_read_later(request, plan, scheduler, problem)
-    some = request.regions is not None or "chunk_column" in request.files
+    in_part = request.regions is not None or "chunk_column" in request.files
     with _cluster(scheduler):
-        about: Any = {"need_labels": not some, "blanks": not later, "later": later}
+        about: Any = {"need_labels": not in_part, "blanks": not later, "later": later}
         inputs = Reading(request, terminal, problem, **about).whole()
         return learn_from(learner, inputs if later else inputs.labelled_in_part(), plan)
 
 
 def _check_outputs(guard: Guard, plan: FitPlan) -> None:
-    """Refuse files before any work; resuming may replace the model of an interrupted run."""
+    """Refuse files that cannot be written; resuming may replace the model of a stopped run."""
     checkpoint = plan.checkpoint
     is_resumed = False
     if checkpoint is not None:
@@ -98,7 +99,7 @@ def _check_outputs(guard: Guard, plan: FitPlan) -> None:
 def _is_read_later(
     request: Request, plan: FitPlan, scheduler: str | None, problem: PartitionProblem
 ) -> bool:
-    """Whether files are read when they are needed: as asked for, or as memory has no room."""
+    """Whether files are read when they are needed: if asked for, or if memory cannot hold all."""
     typed = {**request.files, "regions": request.regions, "rates": plan.rates}
     whole = next((name for name in WHOLE if typed.get(name)), None)
     if typed.get("missing") == "impute":
@@ -122,7 +123,7 @@ def _is_read_later(
 
 
 def _cluster(scheduler: str | None) -> Any:
-    """The workers of the scheduler that was named, if one was, which ``backend="dask"`` takes."""
+    """A client of the scheduler that was named, which ``backend="dask"`` uses; else nothing."""
     if scheduler is None:
         return nullcontext()
     distributed = require("distributed", "dask", "--scheduler")
@@ -134,6 +135,7 @@ def _cluster(scheduler: str | None) -> Any:
 
 
 def learn_from(learner: Learner, inputs: InputData, plan: FitPlan) -> int:
+    """Learn from what was read, save the model, and tell about it; return the exit status."""
     words = inputs.words
     terminal = inputs.terminal
     output = plan.output
@@ -149,8 +151,8 @@ def learn_from(learner: Learner, inputs: InputData, plan: FitPlan) -> int:
     training = replace(training, called=inputs.names)
     if inputs.files is not None:
         inputs = replace(inputs, labels=training.given)  # which are read now
-    asks = plan.choose_lam is None and learner.has_path and inputs.problem.traits.words.of_graphs
-    if plan.choose_lam or asks:
+    of_images = inputs.problem.traits.words.of_graphs
+    if plan.choose_lam or (plan.choose_lam is None and learner.has_path and of_images):
         _choose_lam(learner, training, inputs, always=bool(plan.choose_lam))
     interrupted = _fit(learner, training, inputs, plan)
     if interrupted:
@@ -180,14 +182,14 @@ def learn_from(learner: Learner, inputs: InputData, plan: FitPlan) -> int:
 
 
 def _fit(learner: Learner, training: TrainingSet, inputs: InputData, plan: FitPlan) -> bool:
-    """Fit a learner and its baselines, and save it; whether Ctrl-C ended that before its time."""
+    """Fit a learner and its baselines, and save it; return whether Ctrl-C stopped its learning."""
     terminal = inputs.terminal
     checkpoint = plan.checkpoint
     keep = partial(inputs.save, path=plan.output)
     baselines = None if plan.baselines == "none" else plan.baselines
-    # Of what is labelled in part other samples are made, with numbers of their own.
+    # Labels in part make instances of their own, whose numbers are not those of the files.
     named = inputs.named() if training.complete.all() else nullcontext()
-    with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
+    with Interrupts() as interrupts:  # so that nothing is lost between the metric and its file
         try:
             with interrupts.released(), terminal.working("learning"), named:
                 learner.fit(training, baselines=baselines, resume=checkpoint, when_learned=keep)
@@ -197,15 +199,15 @@ def _fit(learner: Learner, training: TrainingSet, inputs: InputData, plan: FitPl
             if not learner.interrupted_:
                 missing = " or ".join(learner.problem_.traits.baselines)
                 terminal.warn(f"interrupted: {missing} will be missing from evaluations")
-        if not learner.interrupted_:  # with the baselines, as far as they are tuned
+        if not learner.interrupted_:  # with the baselines that have been learned
             keep(learner)
-        interrupts.taken()  # all is done
+        interrupts.taken()  # a Ctrl-C that waits is forgotten: everything is done
     return learner.interrupted_
 
 
 def _choose_lam(learner: Any, training: TrainingSet, inputs: InputData, always: bool) -> None:
-    """Give the learner the ``lam`` that does best on held-out samples, if some teach anything."""
-    if not always:  # one of a single part teaches nothing
+    """Choose ``lam`` on held-out instances, ``always``, or if two or more have several parts."""
+    if not always:
         truths = training.truths if training.complete.all() else []
         several = [i for i, truth in enumerate(truths) if truth.n_clusters > 1]
         if len(several) < 2:

@@ -1,4 +1,4 @@
-"""``structsvm predict --follow``: changes in what comes on standard input, as they are found."""
+"""``structsvm predict --follow``: changes in samples from standard input, as they are found."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from structsvm.learner import Change, Learner, Stream
 from structsvm.support import counted, is_number_text, require, some_of
 
 BYTES_AT_ONCE = 2**16
-"""Bytes that are read at most before they are looked at; fewer, if no more are there."""
+"""The most bytes that are read at a time; fewer, if no more have come."""
 TITLES = "place,seen,state,margin,is"
 
 
@@ -36,7 +36,7 @@ def follow(learner: Learner, terminal: Terminal, false_alarm_every: int | None =
     lines = _Lines(names, learner.n_features_in_, columns.get("time_column"))
     if not terminal.as_json:
         terminal.report(None, TITLES)
-    for texts in _as_they_come():
+    for texts in _blocks_of_lines():
         for changes in _pushed(stream, *lines.read(texts)):
             _tell(changes, terminal)
     _tell(stream.end(), terminal)
@@ -48,22 +48,22 @@ def follow(learner: Learner, terminal: Terminal, false_alarm_every: int | None =
     return 0
 
 
-def _as_they_come() -> Iterator[list[str]]:
-    """The lines that are there, whenever some are."""
+def _blocks_of_lines() -> Iterator[list[str]]:
+    """The lines that have come since the last ones, and an empty block at the end."""
     if sys.stdin is None:
         raise SettingsError("--follow reads standard input, which is closed: pipe lines into it")
     stdin: Any = sys.stdin.buffer
     rest = b""
-    while there := stdin.read1(BYTES_AT_ONCE):
-        lines = (rest + there).splitlines(keepends=True)
+    while block := stdin.read1(BYTES_AT_ONCE):
+        lines = (rest + block).splitlines(keepends=True)
         rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
         yield [line.decode("utf-8-sig", "replace") for line in lines]
     yield [line.decode("utf-8-sig", "replace") for line in rest.splitlines()]
-    yield []  # after the last line, what was wrong with it
+    yield []  # a fault of the last line is raised by the next block
 
 
 def _pushed(stream: Stream, rows: Any, times: Any) -> Iterator[list[Change]]:
-    """The changes after some samples; of those with one that is refused, after all before it."""
+    """The changes after some samples; if one is refused, first those after the samples before."""
     try:
         yield stream.push(rows, times)
     except DataError:
@@ -75,6 +75,7 @@ def _pushed(stream: Stream, rows: Any, times: Any) -> Iterator[list[Change]]:
 
 
 def _tell(changes: Sequence[Change], terminal: Terminal) -> None:
+    """Print changes, a line or a JSON object each."""
     for change in changes:
         margin = change.margin
         finite = margin if margin is not None and math.isfinite(margin) else None
@@ -82,17 +83,18 @@ def _tell(changes: Sequence[Change], terminal: Terminal) -> None:
             terminal.out.file.write(json.dumps(asdict(change) | {"margin": finite}) + "\n")
             continue
         shown = "" if finite is None else f"{finite:.3g}"
-        what = "new" if change.final is None else "final"
-        what = what if change.withdrawn is None else "withdrawn"
+        status = "new" if change.final is None else "final"
+        status = status if change.withdrawn is None else "withdrawn"
         seen = max(change.seen, change.final or 0, change.withdrawn or 0)
         row = io.StringIO()
-        csv.writer(row, lineterminator="").writerow([change.place, seen, change.state, shown, what])
+        cells = [change.place, seen, change.state, shown, status]
+        csv.writer(row, lineterminator="").writerow(cells)
         terminal.report(None, row.getvalue())
     terminal.out.file.flush()
 
 
 class _Lines:
-    """Lines of numbers, with a line of names before them or without."""
+    """Reads lines of numbers, the first of which may hold the names of the columns."""
 
     def __init__(self, names: Any, n_columns: int, time: str | None) -> None:
         self.names = None if names is None else [str(name) for name in names]
@@ -101,14 +103,14 @@ class _Lines:
         self.written: TextFormat | None = None
         self.columns = list(range(n_columns))
         self.width = n_columns, "the model takes"
-        self.clock: int | None = None
-        self.moment: TimeAxis | int | None = None  # the last that was no number
-        self.fault: DataError | None = None
+        self.clock: int | None = None  # the number of the column of times
+        self.moment: TimeAxis | int | None = None  # the last time that was no number
+        self.fault: DataError | None = None  # that of the last line, still to be raised
 
     def read(self, texts: Sequence[str]) -> tuple[Any, Any]:
-        """The numbers of some lines, and their times where they have any.
+        """Return the numbers of lines, (n, P), and their times, if they have any.
 
-        Of a line that cannot be read those before it are returned, and the fault is raised next.
+        If a line cannot be read, the lines before it are returned, and the next call raises why.
         """
         if self.fault is not None:
             raise self.fault
@@ -131,7 +133,7 @@ class _Lines:
         return array, np.array(times) if times else None
 
     def _cells(self, text: str) -> list[str]:
-        """What a line says; nothing of one that is blank, or has the names of the columns."""
+        """The cells of a line; none of one that is blank, or has the names of the columns."""
         if not text.strip():
             return []
         is_first = self.written is None
@@ -139,7 +141,7 @@ class _Lines:
             self.written = TextFormat(separator_in(text, FileOptions()))
         try:
             _, row = next(self.written.rows(text), (0, []))
-        except csv.Error as error:  # a cell of more characters than it reads
+        except csv.Error as error:  # such as a cell of more characters than csv reads
             raise DataError(str(error)) from error
         cells = [cell.strip() for cell in row]
         if is_first and not all(map(_is_number, cells)):
@@ -161,16 +163,17 @@ class _Lines:
         self.clock = cells.index(self.time) if self.time in cells else None
 
     def _row(self, cells: list[str]) -> list[float]:
-        width, whose = self.width
+        """The numbers in the cells of the columns; NaN where a cell is blank."""
+        width, owner = self.width
         if len(cells) != width:
-            raise DataError(f"{counted(len(cells), 'number')}, and {whose} {width}")
+            raise DataError(f"{counted(len(cells), 'number')}, and {owner} {width}")
         wrong = [cells[j] for j in self.columns if not _is_number(cells[j])]
         if wrong:
             raise DataError(f"{wrong[0]!r} is no number")
         return [float(cells[j].replace(",", ".") or "nan") for j in self.columns]
 
     def _moment(self, text: str) -> Any:
-        """A number, or a date as tables have it, the day before or after a midnight."""
+        """A time as a number, or as a date; a time of day is on the day nearest to the last one."""
         if not text:
             raise DataError("the time is missing")
         if is_number_text(text):
@@ -186,4 +189,5 @@ class _Lines:
 
 
 def _is_number(text: str) -> bool:
+    """Whether a cell holds a number, or nothing."""
     return not text or is_number_text(text)

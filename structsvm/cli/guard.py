@@ -1,10 +1,11 @@
-"""Where commands may write.
+"""Checks of the files that a command is to write, before any work.
 
-Nothing that a command reads is written over, and nothing that exists unless it is forced.
+Nothing that a command reads is overwritten, and nothing else that exists without --force.
 """
 
 import os
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -25,7 +26,7 @@ READ_KINDS = (*RECORDING_KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)
 
 @dataclass(frozen=True)
 class Guard:
-    """What a command reads, which is never written over, and whether other files may be."""
+    """The files that a command reads, which it never overwrites, and whether it may others."""
 
     read: Sequence[Path]
     labels: Path | None
@@ -52,9 +53,10 @@ class Guard:
     def check_files(self, paths: Sequence[Path], *, replaceable: bool = False) -> None:
         """Refuse files of which one could not or must not be written."""
         inputs = {os.path.realpath(path) for path in self._inputs()}
+        numbers = Counter(paths)
         for path in paths:
             several = "two inputs have the same name, so give them to different runs"
-            if paths.count(path) > 1:
+            if numbers[path] > 1:
                 raise SettingsError(f"{path} would be written more than once: {several}")
             reason = unwritable(path) or ("it is a folder" if path.is_dir() else None)
             if reason:
@@ -66,14 +68,14 @@ class Guard:
                 raise SettingsError(f"{path} exists: name another file, or replace it with --force")
         for folder in {path.parent for path in paths}:
             parents = (folder, *folder.absolute().parents)
-            there = next(parent for parent in parents if parent.exists())
-            if not there.is_dir():
-                raise SettingsError(f"{there} is a file: name a folder to write in")
-            if not os.access(there, os.W_OK):
-                raise SettingsError(f"{folder}: no write permission for {there}")
+            existing = next(parent for parent in parents if parent.exists())
+            if not existing.is_dir():
+                raise SettingsError(f"{existing} is a file: name a folder to write in")
+            if not os.access(existing, os.W_OK):
+                raise SettingsError(f"{folder}: no write permission for {existing}")
 
     def _inputs(self) -> Iterator[Path]:
-        """Files that may be read; predictions among those of a folder are no inputs."""
+        """Files that may be read: those that are named, and those of folders but predictions."""
         for path in self.read:
             if not path.is_dir():
                 yield path
@@ -86,7 +88,7 @@ class Guard:
 
 
 def places(problem: PartitionProblem, folder: Path, names: Sequence[str]) -> list[Path]:
-    """Paths of the files of predictions, which are never outside the folder."""
+    """The paths of the files of predictions, which are never outside the folder."""
     words = problem.traits.words
     ends = (f"{MASK_ENDING}.png", f"{OVERLAY}.png") if words.of_graphs else (f"_{words.part}s.csv",)
     paths = [Path(f"{name}{end}") for name, end in product(names, ends)]  # which may have slashes

@@ -1,8 +1,7 @@
-"""What a command has read: samples, labels, groups and times, with the request that they answer."""
+"""The input of a command as it was read: samples, labels, groups and times."""
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ import numpy as np
 from structsvm.cli.request import ONCE, Request, assigned
 from structsvm.cli.terminal import Terminal
 from structsvm.data import IMAGES, Instance, TimeAxis, Words, unlabelled, usual_steps
-from structsvm.errors import DataError, SettingsError, parameter, warn
+from structsvm.errors import DataError, SettingsError, about, parameter, warn
 from structsvm.io import Recording, RecordingFiles
 from structsvm.io.folders import shared
 from structsvm.io.label_files import read_regions
@@ -27,22 +26,22 @@ from structsvm.partitions import PartitionProblem
 from structsvm.support import listed, settings_in
 
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
-"""Names of classes, in lower case, that elsewhere mean a missing label."""
+"""Labels, in lower case, that other programs write for a missing one."""
 
 
 @dataclass(frozen=True, eq=False)
 class InputData:
-    """The recordings, tables or images of a command; ``X`` of an image are its pixels."""
+    """The recordings, tables or images of a command; the ``X`` of an image are its pixels."""
 
     request: Request
     terminal: Terminal  # where the command prints
     items: Sequence[Recording]
     problem: PartitionProblem
     labels: Sequence[Any] | None = None
-    """By default those of the items, None where there are none; empty if they are read later."""
+    """Those of the items by default, with None for no labels; empty if files are read later."""
     files: RecordingFiles | None = None
-    """Reader of the recordings, if the items have only their names."""
-    label: str = "label"  # the column of labels, after which what is predicted is called
+    """What reads the recordings later, if the items have only their names."""
+    label: str = "label"  # the column of labels, after which columns of predictions are named
     read: Sequence[str] = ()  # the files that were read, if there was no time for all
 
     def __len__(self) -> int:
@@ -50,10 +49,12 @@ class InputData:
 
     @property
     def ys(self) -> Sequence[Any]:
+        """The labels of each item, or None."""
         return [item.y for item in self.items] if self.labels is None else self.labels
 
     @property
     def words(self) -> Words:
+        """The nouns of messages: images are graphs for the problem alone."""
         return IMAGES if self.problem.traits.words.of_graphs else self.problem.traits.words
 
     @property
@@ -62,7 +63,7 @@ class InputData:
 
     @property
     def Xs(self) -> Any:
-        """Arrays (T, P), or pixels; or what reads them."""
+        """Arrays (T, P), or pixels; or the reader of the files."""
         return [item.X for item in self.items] if self.files is None else self.files
 
     @property
@@ -71,12 +72,16 @@ class InputData:
         return max(item.window for item in self.items)
 
     def scored(self, instances: Sequence[Instance]) -> list[Instance]:
-        """The instances, with the recordings behind their windows, which are what is scored."""
+        """Instances with the recordings of their windows, whose samples are scored, as sides."""
         if self.window == 1:
             return list(instances)
-        fine = [replace(one.fine or one, X=(one.fine or one).X[:, :0]) for one in self.items]
-        rows = zip(instances, self.items, fine, strict=True)  # what workers receive is small
-        return [replace(x, side=replace(one, X=x.X[:, :0], fine=of)) for x, one, of in rows]
+        scored = []
+        for instance, item in zip(instances, self.items, strict=True):
+            fine = item.fine or item
+            fine = replace(fine, X=fine.X[:, :0])  # no values, so that workers receive little
+            side = replace(item, X=instance.X[:, :0], fine=fine)
+            scored.append(replace(instance, side=side))
+        return scored
 
     @property
     def times(self) -> list[TimeAxis | None]:
@@ -84,18 +89,18 @@ class InputData:
 
     @property
     def features(self) -> tuple[str, ...] | None:
-        """The names of the columns; None for images, whose features the problem makes."""
+        """The names of the columns; None for images, whose features the problem computes."""
         return self.items[0].features or None
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Let errors and warnings about a sample name its file."""
+        """Let errors and warnings about an instance name its file."""
         places = [item.where for item in self.items]
         with self.terminal.spelling.naming(self.problem.traits.words.whole, places):
             yield
 
     def groups(self) -> list[str] | None:
-        """What --groups finds in each name; by default the folder, if it has several."""
+        """The text that --groups finds in each name; by default the folder, if one has several."""
         pattern = self.request.groups
         if pattern is None:
             return self._folders()
@@ -110,7 +115,7 @@ class InputData:
         return [match[1] if match.re.groups else match[0] for match in matches if match is not None]
 
     def _folders(self) -> list[str] | None:
-        """The outermost folder of each that not all share, or its name; None if all differ."""
+        """The outermost folder of each file that not all share, or its name; None if all differ."""
         files = [Path(os.path.abspath(item.source or item.name)) for item in self.items]
         common = shared(file.parent for file in files)
         depth = len(common)
@@ -129,7 +134,7 @@ class InputData:
 
     @property
     def independent(self) -> str:
-        """Say that samples are taken to be independent, and how to name groups."""
+        """Say that instances are taken to be independent, and how groups are named."""
         return (
             f"{self.words.whole}s are taken to be independent: if several are of one person or "
             "machine, say so with a folder for each, or with --groups, a pattern that finds whose "
@@ -137,19 +142,19 @@ class InputData:
         )
 
     def labelled_in_part(self) -> "InputData":
-        """The same with labels of which some may be missing, and a note of how many are."""
+        """The same with partial labels, and a note of how many samples have none."""
         inputs = replace(self, labels=self.partial_labels())
         terminal = self.terminal
         labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
         if n := inputs.n_unlabelled:
-            said: str = f"unlabelled: {n} of {self.words.items(sum(map(_size, self.items)))}"
+            note: str = f"unlabelled: {n} of {self.words.items(sum(map(_size, self.items)))}"
             if self.request.labels is not None and self.problem.traits.contiguous:
-                said += "; if they are of a state as well, name it, " + parameter("outside", "rest")
-            terminal.note(said)
-            is_labelled = [~unlabelled(y) for y in labels]
-            several = any(there.sum() > 1 for there in is_labelled)
-            beside = any((there[1:] & there[:-1]).any() for there in is_labelled)
-            if self.problem.traits.contiguous and several and not beside:
+                note += "; if they are of a state as well, name it, " + parameter("outside", "rest")
+            terminal.note(note)
+            labelled = [~unlabelled(y) for y in labels]
+            has_several = any(mask.sum() > 1 for mask in labelled)
+            has_neighbours = any((mask[1:] & mask[:-1]).any() for mask in labelled)
+            if self.problem.traits.contiguous and has_several and not has_neighbours:
                 terminal.warn(
                     "every label stands alone among unlabelled samples: if a label holds until the "
                     "next one, fill it in, as ffill of pandas does; here the samples between are "
@@ -161,13 +166,10 @@ class InputData:
                 f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
                 "give " + parameter("missing_labels", doubtful[0])
             )
-        alike = Counter(name.casefold() for name in names)
-        if doubtful := sorted(name for name in names if alike[name.casefold()] > 1):
-            warn(f"{listed(doubtful)} differ by case alone, and are different states")
         return inputs
 
     def partial_labels(self) -> list[Any]:
-        """Return the labels of each item, together with its regions and chunks."""
+        """The labels of each item, as PartialLabels if it has regions, chunks or blank labels."""
         regions = self.request.regions
         times = dict(zip(self.names, self.times, strict=True))
         region_labels = {} if regions is None else read_regions(regions, times)
@@ -179,20 +181,18 @@ class InputData:
             )
         labels = list(self.ys)
         for i, (item, y) in enumerate(zip(self.items, labels, strict=True)):
-            here = region_labels.get(item.name, [])
+            own = region_labels.get(item.name, [])
             chunks = item.chunks
-            numbers = y is not None and y.ndim == 1 and y.dtype.kind in "if"
-            is_blank = numbers and unlabelled(y).any()
-            if here or chunks is not None or is_blank or (y is None and regions is not None):
-                try:
-                    labels[i] = PartialLabels(y, regions=here, chunks=chunks)
-                except DataError as error:
-                    error.begin_with(item.where)
-                    raise
+            are_numbers = y is not None and y.ndim == 1 and y.dtype.kind in "if"
+            has_blanks = are_numbers and unlabelled(y).any()
+            if own or chunks is not None or has_blanks or (y is None and regions is not None):
+                with about(item.where):
+                    labels[i] = PartialLabels(y, regions=own, chunks=chunks)
         return labels
 
     @property
     def n_unlabelled(self) -> int:
+        """The number of samples, rows or pixels without a label."""
         n = 0
         for item, y in zip(self.items, self.ys, strict=True):
             labels = y.labels if isinstance(y, PartialLabels) else y
@@ -200,12 +200,12 @@ class InputData:
         return n
 
     def with_counts(self) -> PartitionProblem:
-        """Return the problem, with an unknown number of clusters if images differ in it."""
+        """The problem; unless that was typed, with unknown numbers of parts if images differ."""
         problem = self.problem
         name = "cluster_count"
         typed = assigned(self.request.settings, "problem")
-        settled = name in typed or name not in settings_in(problem)
-        if settled or not problem.traits.words.of_graphs:
+        is_settled = name in typed or name not in settings_in(problem)
+        if is_settled or not problem.traits.words.of_graphs:
             return problem
         counts = {np.unique(y[~unlabelled(y)]).size for y in self.ys}
         if len(counts) == 1:
@@ -217,12 +217,12 @@ class InputData:
         return replace(problem, cluster_count="unknown")  # type: ignore[type-var]
 
     def measured(self, learner: Learner) -> list[Instance]:
-        """Check the samples; images become graphs."""
+        """Checked instances; images become graphs."""
         with self.named(), self.terminal.working("checking"):
             return self.scored(as_measured(learner, self.Xs))
 
     def save(self, learner: Learner, path: Path) -> None:
-        """Save a model, with what it needs to read other files as these were read."""
+        """Save a model with the options that read other files as these were read."""
         typed = {name: value for name, value in self.request.files.items() if name not in ONCE}
         if self.window > 1:
             typed["window"] = self.window
@@ -236,5 +236,5 @@ class InputData:
 
 
 def _size(item: Recording) -> int:
-    """Samples, rows or pixels; none of what is read later."""
+    """The number of samples, rows or pixels; 0 of a file that is read later."""
     return len(item.X) if item.features else int(np.prod(item.X.shape[:2]))

@@ -25,12 +25,12 @@ from structsvm.partitions import PartitionProblem
 from structsvm.partitions.plugins import problem_name
 from structsvm.support import counted, listed, require, some_of
 
-FEWEST_READ = 8  # files that are read whatever time that takes
+FEWEST_READ = 8  # files that are read however long that takes
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The files of a command, and how they are read: as was typed, or as those of a model were."""
+    """How the files of a command are read: by what was typed, and as the files of a model were."""
 
     request: Request
     terminal: Terminal
@@ -39,7 +39,7 @@ class Reading:
     need_labels: bool = True
     blanks: bool = False
     later: bool = False  # whether files are only named, and read whenever they are needed
-    end: float = math.inf  # of the reading: some of the files are read, those there is time for
+    end: float = math.inf  # when reading has to end, whether all files are read or not
     only: Collection[str] = ()  # the files that are read, if not all
 
     def whole(self) -> InputData:
@@ -47,10 +47,11 @@ class Reading:
         return self._read(layered=False)[""]
 
     def layers(self) -> dict[str, InputData]:
-        """The same arrays with each layer of labels, where that was looked for."""
+        """What was read by the names of layers of labels, each where it was looked for."""
         return self._read(layered=True)
 
     def _read(self, layered: bool) -> dict[str, InputData]:
+        """Read files and labels: one layer, called "", or all layers."""
         request = self.request
         terminal = self.terminal
         problem = self.problem
@@ -73,7 +74,7 @@ class Reading:
         layers = {"": recordings} if request.labels is None else self._labelled(recordings, layered)
         for name, labelled in layers.items():
             if not takes_labels and not count_marks([one.y for one in labelled]):
-                # labels that nobody asks for are no reason to refuse anything
+                # labels that are not used are not refused, whatever they are
                 options = replace(options, labels_are=None)
             if len(layers) > 1 and not request.some:
                 labelled = [one for one in labelled if one.y is not None]
@@ -88,7 +89,7 @@ class Reading:
         return by_layer
 
     def _refuse_unused(self) -> None:
-        """Refuse options of tables for images, and of labels without a file of labels."""
+        """Refuse options of tables with images, and options of labels without a file of labels."""
         for option in self.request.files:
             if option not in OF_IMAGES and self.problem.traits.words.of_graphs:
                 unused = f" is not for {problem_name(self.problem)}: leave it out"
@@ -98,32 +99,34 @@ class Reading:
                 raise SettingsError(alone + parameter("labels") + " as well")
 
     @property
-    def _told(self) -> dict[str, Any]:
-        """Options of reading: those that were typed, or else those of the files learned from."""
+    def _typed(self) -> dict[str, Any]:
+        """Parameters of reading that were typed, now or when the model was learned."""
         return {**getattr(self.learner, "columns_", {}), **self.request.files}
 
     @property
-    def _of_labels(self) -> dict[str, Any]:
-        return {name: value for name, value in self._told.items() if name in OF_LABELS}
+    def _typed_of_labels(self) -> dict[str, Any]:
+        """Those of files of labels."""
+        return {name: value for name, value in self._typed.items() if name in OF_LABELS}
 
     def _options(self) -> FileOptions:
-        typed_here = self.request.files
+        """The options of reading files; columns typed only for the model may be missing."""
+        typed_now = self.request.files
         labels = self.request.labels
         lost = getattr(self.learner, "lost_", ())
         columns = getattr(self.learner, "feature_names_in_", ())
         features = [name for name in columns if name not in lost]
         learned = getattr(self.learner, "columns_", {})
-        told = {name: value for name, value in self._told.items() if name in FILE_OPTIONS}
-        told["need_labels"] = self.need_labels and labels is None
-        told["blanks"] = self.blanks or labels is not None
-        optional = {learned[x] for x in COLUMNS if learned.get(x) and x not in typed_here}
+        typed = {name: value for name, value in self._typed.items() if name in FILE_OPTIONS}
+        typed["need_labels"] = self.need_labels and labels is None
+        typed["blanks"] = self.blanks or labels is not None
+        optional = {learned[x] for x in COLUMNS if learned.get(x) and x not in typed_now}
         in_order = self.problem.traits.contiguous
-        options = FileOptions(**told, in_order=in_order, optional=frozenset(optional))
+        options = FileOptions(**typed, in_order=in_order, optional=frozenset(optional))
         measured = columns_of_windows(features) if options.window not in (None, 1) else features
         return replace(options, wanted=measured)
 
     def _recordings(
-        self, options: FileOptions, are_labels_looked_at: bool
+        self, options: FileOptions, need_changes: bool
     ) -> tuple[list[Recording], list[str]]:
         """The recordings for which there is time, and their files if these are not all."""
         request = self.request
@@ -133,40 +136,41 @@ class Reading:
             terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
         files = {path: name for path, name in files.items() if self._is_asked(path)}
         require_readers(files)
-        if are_labels_looked_at and request.regions is None:
+        if need_changes and request.regions is None:
             if request.labels is None:
                 refuse_one_word(files, options)
-            elif self.end < math.inf:  # else the samples without labels are counted first
-                refuse_one_label(request.labels, self._of_labels, files)
+            elif self.end < math.inf:  # else the message counts the samples without labels
+                refuse_one_label(request.labels, self._typed_of_labels, files)
         with terminal.working(f"reading {counted(len(files), 'file')}", self.end):
-            recordings, there = read_files(files, options, self.end, FEWEST_READ)
-        read = self._noted(list(map(str, there)), len(files))
+            recordings, paths = read_files(files, options, self.end, FEWEST_READ)
+        read = self._noted(list(map(str, paths)), len(files))
         for note in formats_in_words(recordings):
             terminal.note(note)
         return recordings, read
 
     def _labelled(self, recordings: list[Recording], layered: bool) -> dict[str, list[Recording]]:
-        """The recordings with the labels of a file; of ``some``, the others have none."""
+        """The recordings by layers of labels from a file; those it lacks are kept if ``some``."""
         request = self.request
-        about: Any = self._of_labels | {"blanks": self.blanks, "some": request.some}
+        about: Any = self._typed_of_labels | {"blanks": self.blanks, "some": request.some}
         labels: Any = request.labels
         if not layered:
             return {"": with_labels(recordings, labels, **about)}
         layers = layers_of(recordings, labels, **about)
         if not request.some:
             return layers
-        padded = {}
+        completed = {}
         for name, labelled in layers.items():
             by_name = {one.name: one for one in labelled}
-            padded[name] = [by_name.get(one.name, one) for one in recordings]
-        return padded
+            completed[name] = [by_name.get(one.name, one) for one in recordings]
+        return completed
 
     def _images(self) -> tuple[list[Recording], list[str]]:
+        """The images for which there is time, and their files if these are not all."""
         require("PIL.Image", "images", "reading images")
         image = getattr(self.problem, "image", None)
         if getattr(image, "nodes", "pixels") != "pixels":
             require("skimage.segmentation", "images", "superpixels")
-        missing = self._told.get("missing_labels", ())
+        missing = self._typed.get("missing_labels", ())
         asked = images_of(self.request.paths, self.request.labels)
         asked = [one for one in asked if self._is_asked(one[0])]
         if self.need_labels:
@@ -184,13 +188,13 @@ class Reading:
         """The files that were read, with a note, if these are not all ``n``."""
         if len(read) == n:
             return []
-        told = f"to answer in time, {len(read)} of {n} files are read: more --minutes read more"
-        self.terminal.note(told)
+        note = f"to answer in time, {len(read)} of {n} files are read: more --minutes read more"
+        self.terminal.note(note)
         return read
 
 
 def folders_of(output: Path, layers: Sequence[str]) -> dict[str, Path]:
-    """Where what is found of each layer of labels is written: each in its folder, if several."""
+    """The folder for the output of each layer: ``output``, or one in it if there are several."""
     if len(layers) == 1:
         return {layers[0]: output}
     folders: dict[str, Path] = {}
@@ -203,7 +207,7 @@ def folders_of(output: Path, layers: Sequence[str]) -> dict[str, Path]:
 
 
 def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Recording]:
-    """Average samples that are many more than learning needs."""
+    """Average samples to windows, if segments are longer than learning needs."""
     window, usual = window_for(recordings)
     if window == 1:
         return recordings
@@ -230,7 +234,7 @@ def read_for(
     blanks: bool = False,
     may_lack: bool = False,
 ) -> InputData:
-    """Read the files of a command, with the features of its model, and what is asked of labels."""
+    """Read the files of a command that has a model, with the features of the model in its order."""
     problem = learner.problem_
     learned = getattr(learner, "columns_", {})
     missing = request.files.get("missing")
@@ -258,7 +262,7 @@ def read_for(
             + " predicts without"
         )
     items = [item.in_order_of(kept, str(model)) for item in inputs.items]
-    for i, recording in enumerate(items if lost else ()):  # zeros where nobody will look
+    for i, recording in enumerate(items if lost else ()):  # lost columns are 0, and not used
         X = np.zeros((len(recording.X), len(names)))
         X[:, np.isin(names, kept)] = recording.X
         items[i] = replace(recording, X=X, features=tuple(names))

@@ -24,14 +24,14 @@ from structsvm.learner import Learner
 from structsvm.learner.preparing import read_training
 from structsvm.support import alone_on, require, share
 
-LABELS_FOLDER = "labels"  # the folder that everything is written into
+LABELS_FOLDER = "labels"  # the folder for all outputs, in that of the recordings
 METHOD_BY_NAMES = {True: "states-quick", False: "metric"}
-"""What is learned where segments have names, and where they have none."""
+"""The method that is learned, by whether segments have names."""
 FOLDS = 3
 
 
 def run_label(args: Namespace, terminal: Terminal) -> int:
-    """Open the page of a folder, and answer it until Ctrl-C."""
+    """Open the page of a folder of recordings, and serve it until Ctrl-C."""
     for library in ("starlette", "uvicorn"):
         require(library, "label", "structsvm label")
     from structsvm.labelling.server import Server
@@ -54,18 +54,18 @@ def run_label(args: Namespace, terminal: Terminal) -> int:
 
 
 def recordings_of(request: Request, terminal: Terminal) -> Sequence[Recording]:
-    """The recordings as they are, whatever labels they have."""
-    as_they_are = replace(request, labels=None, files={**request.files, "window": 1})
-    problem = typed_problem(request)  # as before a prediction
-    learner = learner_of(request)
-    return Reading(as_they_are, terminal, problem, learner, need_labels=False).whole().items
+    """The recordings with the labels of their own files, if any, and without windows."""
+    unlabelled = replace(request, labels=None, files={**request.files, "window": 1})
+    problem = typed_problem(request)
+    learner = learner_of(request)  # with a learner, files are read as for a prediction
+    return Reading(unlabelled, terminal, problem, learner, need_labels=False).whole().items
 
 
 def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]], None]) -> None:
-    """Learn as ``fit`` does, save, segment every recording, and judge by what is held out."""
+    """Learn as ``fit`` does, save, segment every recording, and judge on held-out recordings."""
     learner = learner_of(request, METHOD_BY_NAMES[are_named])
     plan = FitPlan(Path(request.paths[0]) / LABELS_FOLDER / MODEL_NAME, None, "none", None, False)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         with share("learning", 0.0, 0.5):
             problem = typed_problem(request)
             reading = Reading(request, Terminal(quiet=True), problem, blanks=True)
@@ -73,15 +73,15 @@ def learn(request: Request, are_named: bool, tell_page: Callable[[dict[str, Any]
             learn_from(learner, inputs, plan)
             answers = answers_of(learner, inputs, inputs.measured(learner), margins=True)
         segments_by_name = {answer.name: answer.plain["segments"] for answer in answers}
-        told = list(dict.fromkeys(str(one.message) for one in said))
-        share_of = 1 - inputs.n_unlabelled / sum(len(one.X) for one in inputs.items)
-        tell_page({"learned": {"found": segments_by_name, "said": told, "labelled": share_of}})
+        messages = list(dict.fromkeys(str(one.message) for one in caught))
+        labelled = 1 - inputs.n_unlabelled / sum(len(one.X) for one in inputs.items)
+        tell_page({"learned": {"found": segments_by_name, "said": messages, "labelled": labelled}})
         with share("held-out recordings", 0.5, 1.0):
             tell_page({"judged": _held_out_loss(learner, inputs)})
 
 
 def _held_out_loss(learner: Learner, inputs: InputData) -> dict[str, Any]:
-    """The mean loss on recordings that were held out in turn; or why there is none."""
+    """The mean loss on recordings that are held out in turn, or the reason why there is none."""
     about: Any = {"feature_names": inputs.features, "groups": inputs.groups()}
     data = read_training(learner, inputs.Xs, inputs.ys, **about)
     try:

@@ -1,4 +1,4 @@
-"""The options of the commands: how each is read, and what its help says."""
+"""The options of the commands: how their texts are read, and their help."""
 
 import argparse
 import difflib
@@ -36,7 +36,7 @@ METHODS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """Argparse that says which word was probably meant, and to which command an option belongs."""
+    """An ArgumentParser that suggests the option or the word that was probably meant."""
 
     commands: "Mapping[str, Parser]"
 
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=as_written, **settings)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; of an unknown option, the command it was given to complains."""
+        """Parse arguments; unknown ones are refused with the usage of their command."""
         parsed, unknown = self.parse_known_args(args, namespace)
         if unknown:
             parser = self if parsed.command is None else self.commands[parsed.command]
@@ -71,23 +71,23 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        # At once, so that a full disk is an error.
+        # Flushed, so that a full disk is an error here.
         print(printable(message), end="", file=file or sys.stderr, flush=True)
 
     def options_of(self, command: str) -> dict[str, str]:
-        """The options of a command by the parameter that each sets."""
+        """The options of a command by the names of their parameters."""
         actions = self.commands[command]._actions
         return {one.dest: one.option_strings[-1] for one in actions if one.option_strings}
 
 
 def option_meant(word: str, options: Iterable[str]) -> str:
-    """Which option was probably meant, to be put behind a message."""
+    """The question whether another option was meant, for the end of a message; or ""."""
     close = difflib.get_close_matches(word.replace("_", "-"), list(options), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def read_as(what: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A reader of an option's text, whose error says ``what`` was expected."""
+    """Let a reader of texts refuse others in a message that says ``what`` was expected."""
 
     def value_of(text: str) -> Any:
         try:
@@ -99,11 +99,11 @@ def read_as(what: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def setting_of(groups: Sequence[str]) -> Callable[[str], Any]:
-    """What reads ``GROUP.NAME=VALUE`` into its parts; NAME alone is in the group ""."""
+    """A reader of ``GROUP.NAME=VALUE`` into its three parts; the group of a bare NAME is ""."""
 
     def parts(text: str) -> tuple[str, str, str]:
         path, equals, value = text.partition("=")
-        group, dot, name = path.replace("-", "_").partition(".")  # or underscores
+        group, dot, name = path.replace("-", "_").partition(".")
         group, name = (group, name) if dot else ("", group)
         if not (name and equals and group in groups):
             raise ValueError
@@ -113,12 +113,14 @@ def setting_of(groups: Sequence[str]) -> Callable[[str], Any]:
 
 
 def whole(text: str, least: int = 1) -> int:
+    """A whole number, at least ``least``."""
     if int(text) < least:
         raise ValueError
     return int(text)
 
 
-def rows(text: str) -> tuple[int, int]:
+def two_rows(text: str) -> tuple[int, int]:
+    """The numbers of two rows, such as "3,7"."""
     i, j = text.split(",")
     return whole(i, 0), whole(j, 0)
 
@@ -126,7 +128,7 @@ def rows(text: str) -> tuple[int, int]:
 positive = read_as("an integer >= 1", whole)
 counted = read_as("an integer >= 1 or 'true'", lambda text: text if text == "true" else whole(text))
 strength = read_as("a number > 0 or 'cv'", lambda text: text if text == "cv" else float(text))
-pair = read_as("two numbers of rows such as 3,7", rows)
+pair = read_as("two numbers of rows such as 3,7", two_rows)
 
 
 def names(text: str) -> list[str]:
@@ -135,14 +137,17 @@ def names(text: str) -> list[str]:
 
 
 def value(metavar: str, text: str, **settings: Any) -> dict[str, Any]:
+    """Keywords of ``add_argument`` for an option with a value."""
     return {"metavar": metavar, "help": text, **settings}
 
 
 def choice(values: Sequence[str], text: str, **settings: Any) -> dict[str, Any]:
+    """Keywords of ``add_argument`` for an option with one of some values."""
     return {"choices": values, "help": text, **settings}
 
 
 def flag(text: str) -> dict[str, Any]:
+    """Keywords of ``add_argument`` for an option without a value."""
     return {"action": "store_true", "help": text}
 
 

@@ -1,4 +1,4 @@
-"""What commands write: partitions as tables, images and figures."""
+"""The outputs of commands: partitions as tables, images and figures."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DPI = 150
 PLACES = ("row", "start", "end", "start_time", "end_time")
-"""Columns that say where a segment or a row is, which its own table need not say again."""
+"""Columns with the place of a segment or a row, which its own table shows anyway."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +40,17 @@ class Prediction:
     plain: Mapping[str, Any]  # the partition in JSON, without the name
     line: str  # the partition as a line of text, without the name
     rows: Sequence[Mapping[str, Any]] = ()
-    """What is known of each segment, or of each row of a table."""
+    """The columns of each segment, or of each row of a table, by their names in JSON."""
     called: Mapping[str, str] = field(default_factory=dict)
-    """Names of columns in tables, where they are others than in JSON."""
+    """The names of columns in tables, if they differ from those in JSON."""
     labels: Any = None  # the label of each pixel of an image, (H, W)
 
 
-ENDS = ("start", "end", "from", "to")  # what is a number of a sample, and has a time
+ENDS = ("start", "end", "from", "to")  # columns with numbers of samples, which have times
 
 
 def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Prediction:
-    """The segments of a recording, as ``predict_segments`` describes them, in its own samples."""
+    """The segments of a recording, with the numbers of windows converted to those of samples."""
     called = {} if label == "label" else {"state": f"{label}_predicted"}
     edges = item.edges.tolist()
     time = (item.fine or item).time
@@ -59,7 +59,6 @@ def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Predi
         at = {end: edges[row[end]] for end in ENDS if row.get(end) is not None}
         if "possible" in row:
             at["possible"] = [[edges[first], edges[last]] for first, last in row["possible"]]
-        # The end is the start of the next one.
         texts = {}
         if time is not None:
             texts = {f"{end}_time": time.text(at[end]) for end in ENDS if end in at}
@@ -82,7 +81,7 @@ def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Predi
 def clusters(
     table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, label: str
 ) -> Prediction:
-    """The clusters of the rows of a table, with the names of classes that a classifier gives."""
+    """The clusters of the rows of a table, each named by the most frequent class of its rows."""
     origin = table.origin or Origin(Path(), np.arange(len(M.labels)))
     columns = {"cluster": M.labels.tolist()}
     if classes is not None:
@@ -124,7 +123,7 @@ def write_file(path: Path, answers: Sequence[Prediction]) -> None:
 
 
 def write_folder(folder: Path, inputs: InputData, answers: Sequence[Prediction]) -> None:
-    """Write the table of each sample with columns added, or its label map and an overlay."""
+    """Write each table with columns added, or the label map of each image and an overlay."""
     files = iter(places(inputs.problem, folder, inputs.names))
     for item, answer in zip(inputs.items, answers, strict=True):
         path = next(files)
@@ -133,7 +132,7 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Prediction])
             header, rows, separator = _table(item.fine or item)
             columns = [column for column in answer.rows[0] if column not in PLACES]
             if answer.rows[-1].get("row", -1) >= len(rows) and "row" not in header:
-                columns.insert(0, "row")  # of a larger table, to which these are joined by it
+                columns.insert(0, "row")  # the numbers of rows in a larger table
             items = answer.rows
             if "end" in items[0]:  # a row for each segment
                 lengths = [row["end"] - row["start"] for row in items]
@@ -150,22 +149,23 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Prediction])
 
 
 def _rounded(value: Any) -> Any:
+    """A number with four decimals; anything else as it is."""
     return round(value, 4) if isinstance(value, float) else value
 
 
 def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
-    """Names and rows of the table a recording was read from, and what separates its columns."""
+    """Names of columns, rows and separator of the table that a recording was read from."""
     origin = recording.origin
     if origin is not None and kind_of(origin.path) != ".npz":
         frame = read_frame(origin.path, origin.options, as_text=True)[0]
-        if frame.index.names != [None]:  # levels that were asked for, in the place of columns
+        if frame.index.names != [None]:  # levels of parquet that were read as columns
             frame = frame.reset_index()
         rows = frame.iloc[origin.written].to_numpy(dtype=object).tolist()
-        asked = origin.options.separator
-        if asked in (None, ",", BLANKS_BETWEEN) and getattr(origin.format, "decimal", ".") == ",":
+        typed = origin.options.separator
+        separator = "," if typed in (None, BLANKS_BETWEEN) else typed
+        if separator == "," and getattr(origin.format, "decimal", ".") == ",":
             is_number = COMMA_NUMBER.fullmatch
             rows = [[v.replace(",", ".") if is_number(str(v)) else v for v in row] for row in rows]
-        separator = "," if asked in (None, BLANKS_BETWEEN) else asked
         return [str(name) for name in frame.columns], rows, separator
     header = list(recording.features)
     columns = [*recording.X.T.tolist()]
@@ -177,13 +177,13 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
         columns.append(recording.y.tolist())
     rows = [list(row) for row in zip(*columns, strict=True)]
     if origin is not None and origin.left_out.size:
-        there = dict(zip(origin.rows.tolist(), rows, strict=True))
-        rows = [there.get(i, [""] * len(header)) for i in origin.written.tolist()]
+        by_number = dict(zip(origin.rows.tolist(), rows, strict=True))
+        rows = [by_number.get(i, [""] * len(header)) for i in origin.written.tolist()]
     return header, rows, ","
 
 
 def label_map(labels: Any, kind: str) -> bytes:
-    """A label map: 0, 1, ... in .npy, spread over the greys in .png so that they can be seen."""
+    """A label map as a file: of integers in .npy, of greys that can be told apart in .png."""
     if kind == ".png":
         most = max(int(labels.max()), 1)
         greys = labels * max(255 // most, 1)
@@ -196,7 +196,7 @@ def label_map(labels: Any, kind: str) -> bytes:
 
 @contextmanager
 def figure_in(path: Path, terminal: Terminal) -> "Iterator[Figure]":
-    """A figure that no window shows, and that is written in the format of the file's name."""
+    """A figure that is written at the end, in the format of the ending of the file's name."""
     module = require("matplotlib.figure", "plot", "plotting")
     buffer = io.BytesIO()
     figure: Figure = module.Figure(figsize=(9.0, 4.3), layout="constrained")

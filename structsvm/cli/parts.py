@@ -1,4 +1,4 @@
-"""What ``structsvm try`` learns from, and what it holds out of what was read."""
+"""The parts of the data of ``structsvm try``: one to learn from, and one that is held out."""
 
 import itertools
 import math
@@ -29,30 +29,31 @@ ONE_CLASS_ONLY = (
 )
 SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
 FIRST_SAMPLES, SAMPLES_A_SECOND = 15_000, 667
-"""Samples that the first answer is learned from at most, and for each second that choosing has."""
+"""The most samples that the first answer is learned from, and those of each second of choosing."""
 FEWER_ROWS = 4
-"""By how many times fewer rows of a table are compared on: metrics of rows take longer."""
+"""For tables, the number of samples is divided by this: metrics of rows take longer to learn."""
 PIXELS_AT_ONCE, CHECKING = 3_000_000, 0.5
-"""Pixels of images that are divided into regions where no time is given, and else the part of the
-time that is left in which they are."""
+"""Pixels of images that are divided into regions if no time is given; or else the part of the time
+for that."""
 USUAL_COLUMNS, SQUARE = 30, 0.1
-"""Columns up to which there is time for so many; and the values of a matrix of columns by columns,
-which learning makes, in units of all values that there is time for."""
+"""The numbers of samples hold for at most so many columns. Of more columns so many are kept that a
+matrix of columns by columns has at most this part of the values of the samples."""
 JUDGED_BY, FEWEST_JUDGED = 0.5, MIN_UNITS
-"""What is judged by at most, in units of what is learned from, and recordings at least."""
+"""The samples that are judged by are at most this part of those that are learned from, unless the
+fewest recordings have more."""
 TOO_LONG = 4
-"""Recordings that are longer in all, in units of what is judged by at most, are judged in part."""
+"""Recordings with so many times more samples than are judged by at most are judged in part."""
 TINY = np.finfo(np.float64).tiny
-COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
-ROWS_LEFT = 20  # of each cluster, which are left in any case
-FEWEST = 4  # independent samples of which any can be held out
+COPIES = 0.1  # part of the held-out rows that may equal training rows without a warning
+ROWS_LEFT = 20  # rows that are kept of each cluster at least
+FEWEST = 4  # independent instances from which on some are held out
 ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
-"""Independent samples of which enough are left to judge by cross-validation."""
+"""Independent instances of which enough are left to judge by cross-validation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Recordings as they were read, all or some, and the training set of them."""
+    """Recordings as they were read, all or some, and their training set."""
 
     inputs: InputData
     data: TrainingSet
@@ -60,20 +61,20 @@ class Part:
     is_thinned: bool = False  # whether some of it was left out to answer in time
 
     def at(self, which: NDArray[np.bool_]) -> "Part":
-        """Some of the samples, (N,)."""
+        """Some of the instances, by a mask (N,)."""
         indices = np.flatnonzero(which).tolist()
         items = [self.inputs.items[i] for i in indices]
         inputs = replace(self.inputs, items=items, labels=None)
         return replace(self, inputs=inputs, data=self.data.at(indices))
 
     def cut(self, pieces: Sequence[tuple[int, NDArray[np.int64]]], **changes: Any) -> "Part":
-        """Parts of recordings or of the table: the number of each, and its items; with changes."""
+        """Pieces of instances, each by its number and its rows; ``changes`` are fields of each."""
         items = [replace(self.inputs.items[i].at(rows), **changes) for i, rows in pieces]
         data = replace(self.data.cut(pieces), called=[item.name for item in items])
         return Part(replace(self.inputs, items=items, labels=None), data)
 
     def of_columns(self, names: Sequence[str]) -> "Part":
-        """The same with these columns alone; of images, whose columns are made, with all."""
+        """The same with these columns alone; with all columns of images, which are computed."""
         if self.inputs.features is None or tuple(names) == self.inputs.features:
             return self
         which = [self.inputs.features.index(name) for name in names]
@@ -83,14 +84,14 @@ class Part:
         return replace(self, inputs=inputs, data=replace(data, names=list(names)))
 
     def with_columns_of(self, learner: Learner) -> "Part":
-        """The same with the columns that a learner knows, as far as it was learned from these."""
+        """The same with the columns that a learner was learned from, if all are there."""
         names = [str(name) for name in getattr(learner, "feature_names_in_", ())]
-        there = self.inputs.features or ()
-        return self.of_columns(names) if names and {*names} <= {*there} else self
+        own = self.inputs.features or ()
+        return self.of_columns(names) if names and {*names} <= {*own} else self
 
     @property
     def in_pieces(self) -> "Part":
-        """Recordings, if they are few, in pieces that have their recording for group."""
+        """Recordings cut into pieces, grouped by recording, if fewer than ``FEWEST``."""
         part = self
         data = self.data
         names = self.data.groups or self.inputs.names
@@ -102,13 +103,13 @@ class Part:
 
 
 def thinned(parts: tuple[Part, Part], most: int) -> tuple[Part, Part]:
-    """So many samples of a few columns to learn from, about, and fewer to judge by.
+    """Keep about ``most`` samples of a few columns to learn from, and fewer to judge by.
 
-    Of every recording a stretch is left that has changes, and whole recordings where that is not
-    enough; nothing is averaged, so that changes stay where they are. Of a table rows are left. Of
-    very many columns some are left to learn from; what is judged by has all of them.
+    Of each recording a stretch with changes is kept, and of some nothing if these are still too
+    many; samples are not averaged, so that changes stay where they are. Of a table rows are kept.
+    Of very many columns some are kept to learn from, and all to judge by.
     """
-    (train, test) = parts
+    train, test = parts
     train = _columns(train, math.isqrt(round(SQUARE * most * USUAL_COLUMNS)))
     most = math.ceil(most * min(1.0, USUAL_COLUMNS / train.data.n_features))
     to_judge = math.ceil(JUDGED_BY * most)
@@ -124,7 +125,7 @@ def thinned(parts: tuple[Part, Part], most: int) -> tuple[Part, Part]:
 
 
 def images_in_time(inputs: InputData, seconds: float) -> InputData:
-    """As many images as there is time for: each is divided into regions before anything else."""
+    """As many images as there is time to divide into regions, which comes first."""
     if len(inputs) <= FEWEST:
         return inputs
     order = np.random.default_rng(0).permutation(len(inputs)).tolist()
@@ -144,8 +145,8 @@ def images_in_time(inputs: InputData, seconds: float) -> InputData:
 
 
 def _seconds_of_one(inputs: InputData) -> float:
-    """What it takes to divide an image into regions; the first one loads what does it."""
-    for i in range(2):
+    """The seconds that it takes to divide an image into regions."""
+    for i in range(2):  # the first image loads libraries, and is not measured
         start = time.monotonic()
         with inputs.named(), without_warnings(DataWarning):
             TrainingSet.of(inputs.problem, inputs.Xs[i : i + 1], inputs.ys[i : i + 1])
@@ -153,12 +154,12 @@ def _seconds_of_one(inputs: InputData) -> float:
 
 
 def n_items(part: Part) -> int:
-    """The number of samples, or of rows, nodes, in all."""
+    """The number of samples, rows or nodes in all instances."""
     return sum(instance.n_samples for instance in part.data.instances)
 
 
 def _columns(part: Part, most: int) -> Part:
-    """So many columns: those of recordings that differ least from one sample to the next."""
+    """Keep ``most`` columns: of recordings those that change least between samples."""
     names = part.inputs.features
     if names is None or len(names) <= most:
         return part
@@ -173,10 +174,10 @@ def _columns(part: Part, most: int) -> Part:
 
 
 def _stretches(part: Part, most: int, longest: int) -> Part:
-    """One stretch of each recording, so that about ``most`` samples are left.
+    """Keep one stretch of each recording, about ``most`` samples in all.
 
-    Recordings are cut between changes, and of a stretch of more than ``longest`` samples what is
-    about a change is kept.
+    Recordings are cut between changes; of a stretch of more than ``longest`` samples those around a
+    change are kept.
     """
     data = part.data
     times = math.ceil(n_items(part) / most)
@@ -193,7 +194,7 @@ def _stretches(part: Part, most: int, longest: int) -> Part:
 
 
 def _about_a_change(known: Known, rows: Ints, most: int, rng: np.random.Generator) -> Ints:
-    """So many samples of a stretch at most, between labels, with the middle one of its changes."""
+    """At most ``most`` rows of a stretch, around its middle change, from a labelled row on."""
     if rows.size <= most:
         return rows
     labelled = known.rows[np.isin(known.rows, rows)]
@@ -207,7 +208,7 @@ def _about_a_change(known: Known, rows: Ints, most: int, rng: np.random.Generato
 
 
 def _rows(part: Part, most: int) -> Part:
-    """Of each table rows drawn at random, but some of each cluster; all that is not labelled."""
+    """Keep rows of tables at random, ``ROWS_LEFT`` of each cluster; all, if labelled in part."""
     share = most / n_items(part)
     if share >= 1:
         return part
@@ -229,9 +230,7 @@ def _rows(part: Part, most: int) -> Part:
 
 
 def _some(part: Part, most: int, fewest: int) -> Part:
-    """Instances of ``most`` items together, at least ``fewest``: first those with changes and with
-    names that others lack.
-    """
+    """Keep instances with ``most`` items in all, first those with changes and with new names."""
     labels = part.data.labels
     order = np.random.default_rng(0).permutation(len(labels)).tolist()
     seen: set[Any] = set()
@@ -249,42 +248,40 @@ def _some(part: Part, most: int, fewest: int) -> Part:
     return replace(part.at(np.isin(np.arange(len(order)), order[:n])), is_thinned=True)
 
 
-def about_time(parts: tuple[Part, Part], left: tuple[Part, Part]) -> str:
-    """What is learned from, and judged by, where that is not all."""
+def about_time(parts: tuple[Part, Part], thinned_parts: tuple[Part, Part]) -> str:
+    """Say how many samples are learned from, and judged by, where these are not all."""
     words = parts[0].inputs.words
-    said = []
-    for part, some in zip(parts, left, strict=True):
-        which = f"{n_items(some):,} of {words.items(n_items(part))}"
-        if len(some.data) < len(part.data):
-            which += f" in {len(some.data)} of {words.wholes(len(part.data))}"
-        said.append(which)
-    P = left[0].data.n_features
+    sizes = []
+    for part, kept in zip(parts, thinned_parts, strict=True):
+        size = f"{n_items(kept):,} of {words.items(n_items(part))}"
+        if len(kept.data) < len(part.data):
+            size += f" in {len(kept.data)} of {words.wholes(len(part.data))}"
+        sizes.append(size)
+    P = thinned_parts[0].data.n_features
     if P < parts[0].data.n_features:
-        said[0] += f", {P} of {parts[0].data.n_features:,} columns,"
+        sizes[0] += f", {P} of {parts[0].data.n_features:,} columns,"
     return (
-        f"to answer in time, {said[0]} are learned from, and {said[1]} are judged by: more "
+        f"to answer in time, {sizes[0]} are learned from, and {sizes[1]} are judged by: more "
         "--minutes take more of them"
     )
 
 
 def split_of(inputs: InputData, split: str | None) -> str | None:
-    """What is held out within samples, such as rows of the only table; None for whole ones."""
+    """The kind of parts that are held out: "rows", "clusters", "states", or None for instances."""
     request = inputs.request
     contiguous = inputs.problem.traits.contiguous
     tables = not contiguous and not inputs.problem.traits.words.of_graphs
     purpose = f"--split {split} is for"
-    if split == STATES:
-        if not contiguous:
-            raise SettingsError(f"{purpose} recordings, not for {request.problem}: leave it out")
-    elif split is not None:
-        if not tables:
-            raise SettingsError(
-                f"{purpose} tables, whose rows have no order, not for {request.problem}: leave it "
-                f"out{', or ask about new states, --split states' if contiguous else ''}"
-            )
-        many = f"of {inputs.words.wholes(len(inputs))} whole ones are held out"
-        if len(inputs) != 1:
-            raise SettingsError(f"{purpose} a single table: {many}")
+    if split == STATES and not contiguous:
+        raise SettingsError(f"{purpose} recordings, not for {request.problem}: leave it out")
+    if split in (ROWS, CLUSTERS) and not tables:
+        raise SettingsError(
+            f"{purpose} tables, whose rows have no order, not for {request.problem}: leave it "
+            f"out{', or ask about new states, --split states' if contiguous else ''}"
+        )
+    if split in (ROWS, CLUSTERS) and len(inputs) != 1:
+        several = inputs.words.wholes(len(inputs))
+        raise SettingsError(f"{purpose} a single table: of {several} whole ones are held out")
     if len(inputs) == 1 and tables:
         if request.groups:
             raise SettingsError(NO_GROUPS)
@@ -293,7 +290,7 @@ def split_of(inputs: InputData, split: str | None) -> str | None:
 
 
 def split_in_parts(whole: Part, split: str | None) -> tuple[Part, Part]:
-    """What is learned from, and what is held out."""
+    """Split the data into a part to learn from and one that is held out."""
     if split not in (ROWS, CLUSTERS):
         return _wholes_divided(whole)
     (table,) = whole.inputs.items
@@ -302,30 +299,30 @@ def split_in_parts(whole: Part, split: str | None) -> tuple[Part, Part]:
             f"{table.where} has rows without a label: leave them out, or use structsvm fit, which "
             "learns from them, too"
         )
-    away = _rows_away(table.where, np.asarray(table.y), split)
+    is_held_out = _held_out_rows(table.where, np.asarray(table.y), split)
     train, test = (
         whole.cut([(0, np.flatnonzero(rows))], name=name, time=None, source=None)
-        for name, rows in ((table.name, ~away), (f"{table.name}_held_out", away))
+        for name, rows in ((table.name, ~is_held_out), (f"{table.name}_held_out", is_held_out))
     )
     return train, test
 
 
 def _wholes_divided(whole: Part) -> tuple[Part, Part]:
-    """Hold samples out that can be scored; copies go with what they are copies of."""
+    """Hold out groups of instances that can be scored; copies of one another are one group."""
     data = whole.data
     full = whole.data.scorable
-    names = np.arange(len(data)) if data.groups is None else np.array(data.groups)
+    groups = np.arange(len(data)) if data.groups is None else np.array(data.groups)
     copies = contents([instance.data for instance in data.instances])
-    n_groups = np.unique(names[full]).size
-    names = joined(np.unique(names, return_inverse=True)[1], copies)
-    units = np.unique(names[full])
-    few = data.problem.traits.contiguous
-    if few and full.sum() == 1 and len(_pieces(data, int(full.argmax()))) > 2:
+    n_groups = np.unique(groups[full]).size
+    units_of_each = joined(np.unique(groups, return_inverse=True)[1], copies)
+    units = np.unique(units_of_each[full])
+    contiguous = data.problem.traits.contiguous
+    if contiguous and full.sum() == 1 and len(_pieces(data, int(full.argmax()))) > 2:
         return _end_held_out(whole, int(full.argmax()))
-    if units.size >= (2 if few else FEWEST):
-        away = np.isin(names, _units_away(data, names, units))
-        train = whole.at(~away).in_pieces
-        test = whole.at(away & full)
+    if units.size >= (2 if contiguous else FEWEST):
+        is_held_out = np.isin(units_of_each, _held_out_units(data, units_of_each, units))
+        train = whole.at(~is_held_out).in_pieces
+        test = whole.at(is_held_out & full)
         one = "group" if data.groups is not None else whole.inputs.words.whole
         question = ONE_CLASS_ONLY.format(one, "of another one") if units.size == 2 else ""
         if train.data.scorable.sum() > 1:
@@ -338,43 +335,43 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
             + parameter("outside", "rest")
             + ", or use structsvm fit"
         )
-    what = words.wholes(units.size) if data.groups is None else counted(units.size, "group")
-    what += "" if full.all() else f" whose {words.item}s have labels"
+    size = words.wholes(units.size) if data.groups is None else counted(units.size, "group")
+    size += "" if full.all() else f" whose {words.item}s have labels"
     if units.size < n_groups:
-        what += f", of which {n_groups - units.size} more hold copies"
+        size += f", of which {n_groups - units.size} more hold copies"
     apart = "" if data.groups is None else "give --groups '.+' if each file is independent, "
     raise DataError(
-        f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
+        f"{size}: too few to choose from once some are held out; label at least {FEWEST}, and "
         f"{ENOUGH} for a verdict, {apart}or use structsvm fit, which holds nothing out"
     )
 
 
-def _units_away(data: TrainingSet, names: NDArray[np.int64], units: NDArray[np.int64]) -> Any:
-    """The units that are held out, of which some have changes, as some that are learned from do."""
-    changes = dict.fromkeys(units.tolist(), 0)
-    for unit, known in zip(names.tolist(), data.labels, strict=True):
+def _held_out_units(data: TrainingSet, units_of_each: Ints, units: Ints) -> Any:
+    """The units to hold out; if it can be, both parts have units with changes and without."""
+    n_changes = dict.fromkeys(units.tolist(), 0)
+    for unit, known in zip(units_of_each.tolist(), data.labels, strict=True):
         if known.scored is not None:
-            changes[unit] += known.scored.n_clusters - 1
-    kinds = np.array([n > 0 for n in changes.values()])
-    n_away = math.ceil(SHARE * units.size)
-    least = min(kinds.sum(), (~kinds).sum())
-    can_be = least >= 2 and n_away >= 2 and units.size - n_away >= 2
-    by = kinds if can_be else None
-    return train_test_split(units, test_size=SHARE, random_state=0, stratify=by)[1]
+            n_changes[unit] += known.scored.n_clusters - 1
+    has_changes = np.array([n > 0 for n in n_changes.values()])
+    n_held_out = math.ceil(SHARE * units.size)
+    least = min(has_changes.sum(), (~has_changes).sum())
+    can_be = least >= 2 and n_held_out >= 2 and units.size - n_held_out >= 2
+    kinds = has_changes if can_be else None
+    return train_test_split(units, test_size=SHARE, random_state=0, stratify=kinds)[1]
 
 
 def _pieces(data: TrainingSet, i: int, most: int = PIECES) -> list[tuple[int, NDArray[np.int64]]]:
-    """A recording from the middle of a segment to that of a later one, with like many changes."""
+    """The pieces of a recording, cut in the middle of segments, with equally many changes each."""
     known = data.labels[i]
     changes = known.changes
     n = min(most, changes.size // CHANGES)
-    first = [changes.size * k // n for k in range(1, n)]  # changes that begin pieces
+    first = [changes.size * k // n for k in range(1, n)]  # the first change of each further piece
     cuts = [(changes[c - 1] + changes[c]) // 2 for c in first if changes[c] - changes[c - 1] > 1]
     return [(i, rows) for rows in np.split(np.arange(known.n_samples), cuts)]
 
 
 def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
-    """The first pieces of the only recording labelled in full, with others; its last pieces."""
+    """Hold out the last pieces of the only recording that can be scored; learn from all else."""
     data = whole.data
     own = _pieces(whole.data, i)
     n = len(own) - math.ceil(SHARE * len(own))
@@ -385,8 +382,8 @@ def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
     return train, replace(test, question=ONE_CLASS_ONLY.format("recording", "is its end"))
 
 
-def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:
-    """Which rows of the only table are held out, or the rows of which clusters, (T,)."""
+def _held_out_rows(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:
+    """Which rows of the only table are held out, some of each cluster or all of some, (T,)."""
     clusters, sizes = np.unique(y, return_counts=True)
     if sizes.min() < 2:
         single = [repr(name) for name in clusters[sizes < 2].tolist()]
@@ -408,10 +405,11 @@ def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.boo
 
 
 def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
+    """Say what is learned from and what is held out."""
     if split in (ROWS, CLUSTERS):
         n_learned, n = (part.data.instances[0].n_samples for part in (train, test))
-        what = "rows of the same clusters" if split == ROWS else "clusters of their own"
-        return f"learning from {n_learned} rows; held out: {n} {what}"
+        rest = "rows of the same clusters" if split == ROWS else "clusters of their own"
+        return f"learning from {n_learned} rows; held out: {n} {rest}"
     learned = [*dict.fromkeys(train.inputs.names)]
     words = whole.inputs.words
     pieces = f", cut into {len(train.inputs)} pieces" if len(train.inputs) > len(learned) else ""
@@ -434,6 +432,7 @@ def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
 
 
 def warn_of_copies(train: Part, test: Part) -> None:
+    """Warn if many held-out rows of a table equal rows that are learned from."""
     learned, held_out = ([row.tobytes() for row in part.inputs.Xs[0]] for part in (train, test))
     learned_from = set(learned)
     n = sum(row in learned_from for row in held_out)

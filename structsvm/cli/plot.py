@@ -1,4 +1,4 @@
-"""``structsvm plot``: a model, or a partition of what was read, as a picture."""
+"""``structsvm plot``: a figure of a model, or of the partition of a file."""
 
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run_plot(args: Namespace, terminal: Terminal) -> int:
-    """Draw a model or a sample, and say where the figure is."""
+    """Draw a model or a file, write the figure, and say where it is."""
     Guard.of(args).check_file(args.output, FIGURES)
     learner = load_learner(args.model)
     with figure_in(args.output, terminal) as figure:

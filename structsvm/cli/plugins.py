@@ -1,4 +1,4 @@
-"""``structsvm problems``: what is installed, from whom; ``new``: one more."""
+"""``structsvm problems`` lists plugins; ``structsvm new`` writes the package of one."""
 
 import re
 from argparse import Namespace
@@ -29,7 +29,7 @@ GROUPS = {
     ORACLES: ("oracles", "\noracles\n"),
     SOLVERS: ("solvers", "\nsolvers, for structsvm compare\n"),
 }
-"""What is listed, by what plugins declare, under which name in JSON and which title."""
+"""The groups of entry points that are listed, with their names in JSON and their titles."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 TEMPLATES = {
     "pyproject.toml": "pyproject.toml.txt",
@@ -40,7 +40,7 @@ TEMPLATES = {
 
 
 class Kind(NamedTuple):
-    """What a package of a kind of plugin says of itself, in the words of templates."""
+    """The words in the templates of a package, for a kind of plugin."""
 
     group: str | None  # the group of its entry point, if it has one
     about: str
@@ -75,7 +75,7 @@ KINDS = {
         "run them after every change.",
     ),
 }
-"""What ``new`` writes."""
+"""The kinds of plugins that ``new`` writes a package of."""
 
 
 def run_problems(_: Namespace, terminal: Terminal) -> int:
@@ -98,7 +98,7 @@ def run_problems(_: Namespace, terminal: Terminal) -> int:
 
 
 def _rows(plugin: Plugin) -> list[tuple[str, str]]:
-    """What a plugin is, in lines beside its name."""
+    """The name of a plugin, and lines about it."""
     summary = "cannot be used" if plugin.error else plugin.summary.replace("`", "")
     settings = " ".join(f"{k}={v}" for k, v in flat(plugin.settings).items())
     rows = [(plugin.name, summary), ("", f"{plugin.value} ({plugin.distribution})")]
@@ -106,7 +106,7 @@ def _rows(plugin: Plugin) -> list[tuple[str, str]]:
 
 
 def run_new(args: Namespace, terminal: Terminal) -> int:
-    """Write the files of a new problem, and say what to do next."""
+    """Write the package of a new plugin, and say what to do next."""
     name = args.name
     folder = args.output or Path(f"structsvm-{args.name}")
     kind = KINDS[args.kind]

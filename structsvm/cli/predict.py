@@ -41,7 +41,7 @@ def answers_of(
     level: float | None = None,
     prepared: list[Instance] | None = None,
 ) -> list[Prediction]:
-    """The partitions of samples by a learner, whatever its method."""
+    """The partitions of instances by a learner of any method."""
     rules = rules or {}
     instances = learner.inputs_(measured) if prepared is None else prepared
     problem = learner.problem_
@@ -71,7 +71,7 @@ def answers_of(
 
 
 def _namer(learner: Learner) -> tuple[str, Learner | None]:
-    """What names clusters of rows: the learner itself, "", or the first baseline that can."""
+    """The learner that names clusters of rows: this one, called "", or a baseline, or None."""
     problem = learner.problem_
     if problem.traits.contiguous or problem.traits.words.of_graphs:
         return "", None
@@ -85,6 +85,7 @@ def _namer(learner: Learner) -> tuple[str, Learner | None]:
 
 
 def tell_names(learner: Learner, terminal: Terminal) -> None:
+    """Say which baseline has named clusters, if one has."""
     who, _ = _namer(learner)
     if who:
         terminal.note(f"each cluster has the name of the class that {who} gives most of its rows")
@@ -103,7 +104,7 @@ def _is_one_file(output: Path, guard: Guard, of_images: bool) -> bool:
 
 
 def _check_followed(args: Namespace) -> None:
-    """Refuse what does not go together with standard input."""
+    """Refuse options that cannot be used with --follow."""
     paths = [str(path) for path in args.paths]
     if paths != ["-"]:
         raise SettingsError(f"--follow reads standard input: give - in place of {some_of(paths)}")
@@ -117,7 +118,7 @@ def _check_followed(args: Namespace) -> None:
 
 
 def run_predict(args: Namespace, terminal: Terminal) -> int:
-    """Partition the samples, and write or print their partitions."""
+    """Partition files, or samples from standard input, and write or print the partitions."""
     learner = load_learner(args.model)
     if args.follow:
         _check_followed(args)
@@ -161,14 +162,14 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
 def _answers(
     learner: Learner, inputs: InputData, args: Namespace, terminal: Terminal
 ) -> tuple[Learner, list[Prediction]]:
-    """What is predicted, and by whom: columns that are dead in all recordings are left out."""
+    """The predictions, and the learner, without columns that are constant in all instances."""
     instances = inputs.measured(learner)
     links = (args.must_link or [], args.cannot_link or [])
     with inputs.named():
         for lost, where, share in dead_columns(learner, instances):
             if len(where) == len(instances) and share < 1.0:
-                said = "constant here, and in nothing before"
-                terminal.warn(f"predicted --without {listed(lost, 3)}: {said}", said)
+                reason = "constant here, and in nothing before"
+                terminal.warn(f"predicted --without {listed(lost, 3)}: {reason}", reason)
                 learner = without(learner, lost)
         warn_of_dead_features(learner, instances)
         with terminal.working("partitioning"):
@@ -185,7 +186,7 @@ def _answers(
 
 
 def _rules(inputs: InputData, model: Path, links: tuple[Pairs, Pairs]) -> Rules:
-    """Which partitions were allowed on the command line; links of rows, and rows apart."""
+    """Constraints on partitions from the command line; pairs of rows linked, and kept apart."""
     request = inputs.request
     contiguous = inputs.problem.traits.contiguous
     words = inputs.words
@@ -194,7 +195,7 @@ def _rules(inputs: InputData, model: Path, links: tuple[Pairs, Pairs]) -> Rules:
     W = inputs.window
     lengths = ("min_length", "max_length")
     rules: dict[str, Any] = assigned(request.settings, "problem", lengths, "predict")
-    for name, value in rules.items():  # in windows, rounded to what is allowed
+    for name, value in rules.items():  # in windows, and so that samples obey them too
         refuse_below(1, name, value)
         rules[name] = -(-value // W) if name == "min_length" else max(value // W, 1)
     if any(links):

@@ -1,4 +1,4 @@
-"""What was typed: settings, the learner, the problem and the features that it names."""
+"""The request that was typed: settings, and the learner, problem and features they name."""
 
 import ast
 from argparse import Namespace
@@ -26,14 +26,14 @@ from structsvm.support import meant
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians", "wanted")
-"""Parameters of reading that commands give themselves."""
-OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from files of their own
-OF_IMAGES = ("labels", "missing_labels")  # parameters of reading that images have
+"""Parameters of reading that commands set themselves."""
+OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from separate files
+OF_IMAGES = ("labels", "missing_labels")  # the only parameters of reading for images
 FILE_OPTIONS = [one.name for one in fields(FileOptions)]
 FILE_PARAMETERS = [*(name for name in FILE_OPTIONS if name not in OF_COMMANDS), *OF_LABELS, "lazy"]
 """Parameters of reading that can be typed."""
 ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
-"""Parameters that hold for the files of one command, and are not remembered."""
+"""Parameters that hold for the files of one command, and are not saved in a model."""
 Settings = Sequence[tuple[str, str, str]]
 """The group, the name and the value of each ``--set``; the group of the learner is ""."""
 
@@ -41,7 +41,7 @@ Settings = Sequence[tuple[str, str, str]]
 def assigned(
     settings: Settings, group: str = "", parameters: Iterable[str] = (), whose: str = ""
 ) -> dict[str, Any]:
-    """The settings of a group, "" being the learner; refuse names of no ``parameters``."""
+    """The settings of a group; if it is known ``whose`` they are, refuse other ``parameters``."""
     texts = {name: text for owner, name, text in settings if owner == group}
     for name in texts:
         if whose and name not in parameters:
@@ -68,7 +68,7 @@ def value_of(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Request:
-    """What was typed of a problem, its settings, and the files to read."""
+    """The problem that was typed, its settings, and the files to read."""
 
     paths: Sequence[str]
     settings: Settings
@@ -79,7 +79,7 @@ class Request:
     regions: Path | None = None
     groups: str | None = None  # a pattern that finds whose a file is in its path
     some: bool = False
-    """Whether files that the table of labels has nothing about have no labels, and are kept."""
+    """Whether files without labels in the table of labels are kept, as unlabelled ones."""
 
     @classmethod
     def of(cls, args: Namespace) -> "Request":
@@ -90,7 +90,7 @@ class Request:
 
     @property
     def counts_samples(self) -> bool:
-        """Whether something that was typed counts samples, which are left as they are then."""
+        """Whether something that was typed counts samples, so that no window may be chosen."""
         of_problem = assigned(self.settings, "problem")
         return bool("window" in self.files or of_problem or self.context or self.regions)
 
@@ -102,7 +102,7 @@ def learner_of(
     lam: float | None = None,
     **parameters: Any,
 ) -> Learner:
-    """The learner that was typed, for the problem and the features that were typed."""
+    """The learner of the method, the problem and the features that were typed."""
     problem = typed_problem(request)
     masked = getattr(problem, "missing", None) == "mask"
     for name, typed in (("metric", metric), ("lam", lam)):
@@ -138,7 +138,7 @@ def learner_of(
 
 
 def typed_problem(request: Request) -> PartitionProblem:
-    """The problem that was named, with its settings; one of an image is ``image.radius``."""
+    """The problem that was named, with its settings, also those of fields, as ``image.radius``."""
     name = request.problem
     texts = assigned(request.settings, "problem")
     cls: Any = problem_class(name)
@@ -151,9 +151,9 @@ def typed_problem(request: Request) -> PartitionProblem:
         texts["missing"] = "mask"
     names = [one.name for one in fields(cls) if one.init]
     own = {setting: texts.pop(setting) for setting in names if setting in texts}
-    others = {f"problem__{setting.replace('.', '__')}": v for setting, v in texts.items()}
+    nested = {f"problem__{setting.replace('.', '__')}": v for setting, v in texts.items()}
     try:
-        learner = MetricLearner(cls(**own)).set_params(**others)
+        learner = MetricLearner(cls(**own)).set_params(**nested)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"problem {name}: " + said_by(error)) from error
     problem: PartitionProblem = named_problem(learner.problem)
@@ -161,14 +161,14 @@ def typed_problem(request: Request) -> PartitionProblem:
 
 
 def typed_features(request: Request, problem: PartitionProblem) -> RecordingTransformer | None:
-    """The features of ``--context``, side by side, with their settings."""
+    """The features of ``--context`` with their settings, as one transformer; None without."""
     classes = CONTEXT if problem.traits.contiguous else {}
     classes = CONTEXT_OF_IMAGES if problem.traits.words.of_graphs else classes
-    which = f"one or more of {', '.join(classes)}"
-    which = which if classes else "for recordings and images, leave it out"
+    allowed = f"one or more of {', '.join(classes)}"
+    allowed = allowed if classes else "for recordings and images, leave it out"
     for name in request.context:
         if name not in classes:
-            raise SettingsError(f"--context of {request.problem} is {which}, got {name!r}")
+            raise SettingsError(f"--context of {request.problem} is {allowed}, got {name!r}")
     stages = [(name, getattr(structsvm.features, classes[name])()) for name in request.context]
     typed = assigned(request.settings, "features")
     if not stages:
@@ -207,7 +207,7 @@ def typed_files(args: Namespace) -> dict[str, Any]:
 
 
 def options_for(parser: Parser, command: str, own: str | None) -> dict[str, str]:
-    """How parameters are typed: as options of this command, for its own problem, or another."""
+    """How each parameter is typed, by its name: in this command, or in another, named first."""
     lead = "" if command in ("fit", "compare") else "fit "
     options = {name: f"{lead}--set {name}=" for name in MetricLearner().get_params(deep=False)}
     options |= {field.name: f"{lead}--set solver.{field.name}=" for field in fields(Stopping)}

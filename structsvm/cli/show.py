@@ -1,4 +1,4 @@
-"""``structsvm show`` and ``diagnose``: what is in a model, and what makes it poor."""
+"""``structsvm show`` and ``diagnose``: the facts of a model, and possible faults."""
 
 from argparse import Namespace
 from typing import Any
@@ -17,7 +17,7 @@ BAR = 24  # characters of the longest bar
 
 
 def run_show(args: Namespace, terminal: Terminal) -> int:
-    """Read the model and print it."""
+    """Print the facts, the largest weights and the possible faults of a model."""
     learner = load_learner(args.model)
     diagnosis = diagnose(learner)
     plain = {"model": str(args.model)} | described(learner) | diagnosis.to_dict()
@@ -29,6 +29,7 @@ def run_show(args: Namespace, terminal: Terminal) -> int:
 
 
 def _weights(learner: Any) -> str:
+    """The features with the largest weights, as a table with bars."""
     weights = heaviest_features(learner)
     top = weights[:TOP]
     largest = max((weight for _, weight in top), default=0.0) or 1.0
@@ -38,7 +39,7 @@ def _weights(learner: Any) -> str:
 
 
 def run_diagnose(args: Namespace, terminal: Terminal) -> int:
-    """Look at the model, and at the files if there are any, and print what is found."""
+    """Print possible faults of a model, and of files if some are named."""
     learner = load_learner(args.model)
     diagnosis = diagnose(learner)
     if args.paths:

@@ -20,12 +20,12 @@ from structsvm.support import watching
 
 
 class Spelling:
-    """The words of one run of a command; without options, those of Python."""
+    """Renders messages for one run of a command: parameters as options, recordings as files."""
 
     def __init__(self, options: Callable[[], Mapping[str, str]] = dict) -> None:
         self._options = options
         self._named: list[tuple[str, Sequence[str]]] = []
-        """What recordings are called in messages, and the place of each; the last ones count."""
+        """The noun and the places of recordings, of each nested block; the last pair counts."""
 
     @cached_property
     def options(self) -> Mapping[str, str]:
@@ -33,10 +33,11 @@ class Spelling:
         return self._options()
 
     def __call__(self, message: str) -> str:
-        """A message in the words of the command line."""
+        """A message as the command line renders it."""
         return "".join(map(self.part, Text(message).parts))
 
     def part(self, part: Part) -> str:
+        """A part of a message as text."""
         if isinstance(part, Parameter):
             return self._option(part)
         if isinstance(part, Wording):
@@ -45,7 +46,7 @@ class Spelling:
 
     @contextmanager
     def naming(self, noun: str, places: Sequence[str]) -> Iterator[None]:
-        """Call recordings by their places, also in errors that leave the block."""
+        """Render the numbers of recordings as their places, also in errors that leave the block."""
         self._named.append((noun, places))
         try:
             yield
@@ -64,6 +65,7 @@ class Spelling:
         return places[part.number] if is_known else part
 
     def _option(self, parameter: Parameter) -> str:
+        """A parameter as an option with its value, shell quoted."""
         option = self.options.get(parameter.name)
         if option is None:
             return str(parameter)
@@ -79,13 +81,13 @@ class Spelling:
 
 
 SECONDS_UNTIL_FIRST_LINE, SECONDS_BETWEEN_LINES = 2.0, 10.0
-"""When progress is told where it cannot be animated."""
-SHOWN_WARNINGS = 3  # warnings that differ in names and numbers alone and are shown one by one
-WIDTH_OF_FILES = 1_000  # columns of what is no terminal, such as a file, unless COLUMNS is set
+"""When lines of progress are printed, if stderr is no terminal."""
+SHOWN_WARNINGS = 3  # of warnings that differ in names and numbers alone, so many are shown
+WIDTH_OF_FILES = 1_000  # columns of output that goes to no terminal, unless COLUMNS is set
 
 
 def console(**settings: Any) -> Console:
-    """A console that takes text as it is, and is as wide as what is printed if it is a file."""
+    """A console without markup, which does not wrap lines unless it is a terminal."""
     console = Console(highlight=False, markup=False, emoji=False, **settings)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = WIDTH_OF_FILES
@@ -94,7 +96,7 @@ def console(**settings: Any) -> Console:
 
 @dataclass(frozen=True, eq=False)
 class Terminal:
-    """The console of one run of a command."""
+    """Where one run of a command prints its results, notes, warnings and progress."""
 
     as_json: bool = False
     quiet: bool = False
@@ -103,12 +105,12 @@ class Terminal:
     err: Console = field(default_factory=lambda: console(stderr=True))
     spelling: Spelling = field(default_factory=Spelling)  # how messages are spelled
     _warnings: dict[Any, list[str]] = field(default_factory=dict, init=False)
-    """The warnings of each kind."""
+    """The different warnings of each kind."""
     parts: list[Any] | None = None
-    """The results of a command that is run for each of several parts of its input."""
+    """Where results are kept, in place of printing them as JSON, if they are parts of another."""
 
     def report(self, plain: Any, *readable: str) -> None:
-        """Print the result of the command: ``plain`` as JSON, or else what people read."""
+        """Print the result of the command: ``plain`` as JSON, or else the ``readable`` texts."""
         if self.parts is not None:
             self.parts.append(plain)
         elif self.as_json:
@@ -126,12 +128,12 @@ class Terminal:
         )
 
     def note(self, text: str) -> None:
-        """Tell something that helps but is not the result."""
+        """Print something helpful that is not the result."""
         if not self.quiet:
             self._print(text)
 
     def warn(self, message: str, kind: Any = None) -> None:
-        """Tell once what the user should not miss; of many of a kind, the first ones."""
+        """Print a warning once; of many warnings of a kind, only the first ones."""
         text = self.spelling(message)
         alike = self._warnings.setdefault(text if kind is None else kind, [])
         if text not in alike:
@@ -140,7 +142,7 @@ class Terminal:
                 self._print(f"warning: {text}", "yellow")
 
     def count_warnings(self) -> None:
-        """Tell how many warnings have not been shown."""
+        """Print how many warnings have not been shown."""
         for alike in self._warnings.values():
             more = len(alike) - SHOWN_WARNINGS
             if more > 0 and not self.verbose:
@@ -148,7 +150,7 @@ class Terminal:
                 self._print(f"warning: {last} (--verbose shows all)", "yellow")
 
     def error(self, text: str) -> None:
-        """Tell why there is no result."""
+        """Print why there is no result."""
         self._print("error: " + text, "red")
 
     def _print(self, text: str, style: str | None = None) -> None:
@@ -162,12 +164,10 @@ class Terminal:
         levels: slice = slice(-1, None),
         at_most: bool = False,
     ) -> Iterator[None]:
-        """Show how far the work has come, and how long it will take, until ``end`` at most.
+        """Show how far the work in the block has come, and how long it will take, until ``end``.
 
-        How long all that follows takes at most, if there is an end, is told in place of how long
-        this takes ``at_most``.
-
-        What is being done is told in words for ever smaller parts of it: ``levels`` are shown.
+        With ``at_most`` the time until ``end`` is shown in place of an estimate. Work tells its
+        title, then those of ever smaller parts of it, of which ``levels`` are shown.
         """
         if self.quiet:
             yield
@@ -186,9 +186,10 @@ class Terminal:
             doing = printable(task if shown == task else f"{task}: {shown}")
             if now - start >= SECONDS_UNTIL_FIRST_LINE and part > 0 and now < end:
                 is_bound = at_most and end < math.inf
-                left = end - now if is_bound else min((now - start) * (1 - part) / part, end - now)
-                told = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
-                doing += f", {'at most' if is_bound else 'about'} {told} left"
+                estimate = (now - start) * (1 - part) / part
+                left = end - now if is_bound else min(estimate, end - now)
+                duration = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
+                doing += f", {'at most' if is_bound else 'about'} {duration} left"
             progress.update(bar, description=doing, total=1.0, completed=part)
             if not live and now >= due:
                 due = now + SECONDS_BETWEEN_LINES

@@ -1,10 +1,10 @@
 """``structsvm try``: a model, its report and its predictions in one command, within a minute.
 
-A part of the data is held out. The first answer is that of the quick method which is best for such
-labels. Then candidates are compared on the others by cross-validation, until the time is over, and
-the answer is that of the best; if the choice is late, the answer so far stays. The verdict comes
-from the part that was held out; where that is too little, from the cross-validation on the others,
-if they are enough.
+A part of the data is held out. The first answer is given by the quick method that is best for
+labels of this kind. Then candidates are compared on the rest by cross-validation, until the time is
+over, and the best one gives the answer; if it is late, the first answer is kept. The verdict comes
+from the part that was held out; if that is too little, from cross-validation on the rest, if that
+is enough.
 """
 
 import math
@@ -68,22 +68,22 @@ from structsvm.support import (
 )
 
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
-"""Samples to learn from, or rows of a table, or values, from which on three folds are what there is
-time for: five take twice as long."""
+"""Instances to learn from, rows of a table, or values, from which on there is time for three folds
+alone: five take twice as long."""
 FEW_VALUES = 100_000
-"""Values up to which the first answer is compared with baselines."""
+"""The first answer is compared with baselines if there are at most so many values."""
 JUDGING, MORE = 5.0, 2.0
-"""Seconds that judging takes, if no answer was judged before; and how much more in the end, when
-there are more methods."""
+"""Seconds that judging is expected to take, if no answer was judged before; and the factor for the
+last answer, which has more methods."""
 LEARNED_BY = 0.8
-"""The part of the time of the first answer, about, after which it is learned."""
+"""About this part of the time of the first answer is for learning, and the rest for judging."""
 LIMIT, SMALLER, FEWEST_SAMPLES = 0.5, 4, 1_000
-"""The part of the time that is left in which the first answer is given, or else one that is learned
-from so many times fewer samples, if these are more than the least."""
+"""The first answer has this part of the time that is left. If it takes longer, it is learned from a
+fraction of the samples, one in so many, but no fewer than the last number."""
 
 
 def run_try(args: Namespace, terminal: Terminal) -> int:
-    """Split, choose, compare, write, and say what to do; or learn from all what was chosen."""
+    """Answer for each layer of labels; or learn the model of an earlier run from all data."""
     if not args.minutes >= 0:
         raise SettingsError(f"--minutes must be a number >= 0, got {args.minutes}")
     allowed = Time(args.began, args.began + 60.0 * args.minutes)
@@ -104,6 +104,7 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
 
 
 def _tell_of_answered(terminal: Terminal, plan: TryPlan) -> None:
+    """Say that there was no time to judge the answer of an earlier run again."""
     output = plan.output
     terminal.note(f"there was no time to judge it again: {output}/report.html has its figures")
     terminal.report({"model": str(output / MODEL_NAME)})
@@ -112,7 +113,7 @@ def _tell_of_answered(terminal: Terminal, plan: TryPlan) -> None:
 def _read(
     request: Request, terminal: Terminal, problem: PartitionProblem, plan: TryPlan
 ) -> dict[str, InputData]:
-    """Read what there is time for, or what an earlier run has read that this one goes on with."""
+    """Read the files that there is time for, or those that an earlier run has read."""
     state_file = plan.output / READ
     reading = Reading(request, terminal, problem, blanks=True)
     if plan.resume or plan.is_chosen:
@@ -128,7 +129,7 @@ def _read(
 
 
 def _try_each(layers: Mapping[str, InputData], plan: TryPlan, terminal: Terminal) -> int:
-    """Try each of several layers of labels, in a folder of its own and in its part of the time."""
+    """Try each of several layers of labels, in a folder of its own and a part of the time."""
     results: dict[str, Any] = {}
     folders = folders_of(plan.output, list(layers))
     own = {name: replace(plan, output=folder) for name, folder in folders.items()}
@@ -154,6 +155,7 @@ def _try_each(layers: Mapping[str, InputData], plan: TryPlan, terminal: Terminal
 
 
 def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
+    """The result of a layer in a line."""
     if "verdict" not in plain:
         return f"{name}: {plain['model']}"
     answer = plain["verdict"]["sentence"].partition(". ")[0]
@@ -163,7 +165,7 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
 
 
 def _try_layer(inputs: InputData, plan: TryPlan) -> None:
-    """Try what was read, with the labels of one layer."""
+    """Answer for one layer of labels."""
     terminal = inputs.terminal
     model = plan.output / MODEL_NAME
     is_chosen = plan.is_chosen
@@ -183,7 +185,7 @@ def _try_layer(inputs: InputData, plan: TryPlan) -> None:
 
 
 def _checked(inputs: InputData, allowed: Time) -> Part:
-    """The training set of what was read; labels without a change are refused."""
+    """The training set of the files; labels without a change are refused."""
     problem = inputs.problem
     if problem.traits.words.of_graphs:
         least = min(allowed.whole, A_FEW)
@@ -208,7 +210,7 @@ def _checked(inputs: InputData, allowed: Time) -> Part:
 
 
 def _try_out(whole: Part, split: str | None, plan: TryPlan) -> None:
-    """Answer at once, then choose on a part and judge by the rest while there is time."""
+    """Give a first answer, choose a better one while there is time, and tell about the last one."""
     parts = split_in_parts(whole, split)
     terminal = whole.inputs.terminal
     output = plan.output
@@ -247,7 +249,7 @@ def _try_out(whole: Part, split: str | None, plan: TryPlan) -> None:
 
 
 class Search:
-    """What was tried on the part to learn from, and judged by the rest."""
+    """The search for an answer on one part of the data, judged by the other part."""
 
     def __init__(self, parts: tuple[Part, Part], split: str | None, plan: TryPlan) -> None:
         self.parts = parts
@@ -258,17 +260,17 @@ class Search:
         problem = self.train.data.problem
         self.search = MetricLearnerCV(problem, split=split, n_jobs=plan.jobs, random_state=0)
         self.judging = JUDGING
-        """Seconds that judging took."""
+        """The seconds that judging took."""
         self.most = FIRST_SAMPLES
-        """Samples that the first answer is learned from at most."""
+        """The most samples that the first answer is learned from."""
         self.first: dict[str, Learner] = {}
-        """What answered first, by its name, if it was compared with nothing."""
+        """The learner of the first answer, by its name, if it was compared with no other."""
         self.of_first = (0, 0)
-        """The columns and the samples that it was learned from."""
+        """The numbers of columns and samples that it was learned from."""
         self.whole = fingerprint([x.data for x in thinned(parts, FIRST_SAMPLES)[0].data.instances])
 
-    def look_at(self, most: int) -> None:
-        """Learn from so many samples at most, and judge by fewer."""
+    def thin(self, most: int) -> None:
+        """Keep about ``most`` samples to learn from, and fewer to judge by."""
         before = n_items(self.train)
         train, self.test = thinned(self.parts, most)
         self.train = replace(train, data=replace(train.data, part_of=self.whole))
@@ -276,13 +278,13 @@ class Search:
             self.terminal.note(about_time(self.parts, (train, self.test)))
 
     def first_answer(self) -> Answer:
-        """That of as many samples as there is time for, and of few whatever time that takes."""
+        """The first answer, from as many samples as there is time for, but not too few."""
         allowed = self.allowed
         if allowed.whole > 0:
             in_time = round(SAMPLES_A_SECOND * allowed.left)
             self.most = min(FIRST_SAMPLES, max(FEWEST_SAMPLES, in_time))
         while True:
-            self.look_at(self.most)
+            self.thin(self.most)
             limit = math.inf
             if min(self.most, n_items(self.train)) > FEWEST_SAMPLES:
                 limit = allowed.over - (1 - LIMIT) * (allowed.over - time.monotonic())
@@ -295,10 +297,7 @@ class Search:
                 self.most = max(FEWEST_SAMPLES, min(self.most, n_items(self.train)) // SMALLER)
 
     def chosen_answer(self, is_first: bool) -> Answer | None:
-        """That of what is chosen while there is time, if there is any.
-
-        An answer of an earlier run is replaced by what does better.
-        """
+        """The answer of the best candidate, if there is time; or a better one of an earlier run."""
         allowed = self.allowed
         to_judge = MORE * self.judging
         left = allowed.left - to_judge
@@ -306,12 +305,12 @@ class Search:
             return None
         most = max(self.most, round(SAMPLES_A_SECOND * left * self.most / FIRST_SAMPLES))
         n_judged = n_items(self.test)
-        self.look_at(most // FEWER_ROWS if self.train.data.asks else most)
+        self.thin(most // FEWER_ROWS if self.train.data.asks else most)
         # Judging by more samples than at first takes longer, and an answer that is late is lost.
         longer = to_judge * (n_items(self.test) / n_judged - 1)
-        more = max(0.0, min(longer, (left - to_judge) / 2))
-        to_judge += more
-        left -= more
+        more_time = max(0.0, min(longer, (left - to_judge) / 2))
+        to_judge += more_time
+        left -= more_time
         with self.terminal.working("trying", allowed.likely, slice(0, 3, 2)):
             learned_by = left / (left + to_judge)
             answer = self._answer(left, learned_by, allowed.over - to_judge, allowed.over)
@@ -324,9 +323,9 @@ class Search:
         return answer
 
     def answer_so_far(self) -> Answer | None:
-        """That which an earlier run has written, if there is time to judge it again."""
+        """The answer that an earlier run has written, if there is time to judge it again."""
         learner = load_learner(self.output / MODEL_NAME)
-        self.look_at(FIRST_SAMPLES)
+        self.thin(FIRST_SAMPLES)
         self.search.max_seconds = 0.0
         with (
             suppress(OutOfTimeError),
@@ -338,7 +337,7 @@ class Search:
         return None
 
     def _answer(self, seconds: float, learned_by: float, late: float, over: float) -> Answer:
-        """Choose in about so many seconds, and judge; too late if it is ``late``, or ``over``."""
+        """Choose in about so many seconds until ``late``, and judge until ``over``, or raise."""
         search: MetricLearnerCV | None = self.search
         with share("learning", 0.0, learned_by), until(late):
             if seconds or not self._first_is_alone:
@@ -354,19 +353,19 @@ class Search:
         return answer
 
     def _judged(self, learner: Learner, search: MetricLearnerCV | None) -> Answer:
+        """The answer of a learner, judged by the held-out part."""
         return Answer.of(self.train, self.test, self.output, learner, search)
 
     def _choose(self, seconds: float) -> None:
+        """Compare candidates for so many seconds; for 0 seconds, only the first one."""
         data = self.train.data
         rows = n_items(self.train)
         size = rows * data.n_features
         is_long = len(data) >= LONG_SAMPLES or size >= LONG_VALUES
         self.search.cv = 3 if is_long or (data.asks and rows >= LONG_ROWS) else None
         self.search.max_seconds = seconds
-        baselines = "all" if seconds else "quick"
-        options: dict[str, Any] = {
-            "baselines": baselines if seconds or size <= FEW_VALUES else None
-        }
+        quick = "quick" if size <= FEW_VALUES else None
+        options: dict[str, Any] = {"baselines": "all" if seconds else quick}
         # The verdict is that on what is held out, not the one of choosing.
         with without_warnings(VerdictWarning), self.train.inputs.named():
             models = self.first if self.of_first >= (data.n_features, rows) else {}
@@ -374,17 +373,17 @@ class Search:
 
     @property
     def _first_is_alone(self) -> bool:
-        """Whether there is no time to compare the first answer in folds, which takes long.
+        """Whether there is no time to compare the first answer in folds.
 
-        Those are images, of which each scale takes seconds, and tables of many rows, of which a
-        classifier learns from all meanwhile.
+        That is so for images, of which each scale takes seconds, and for tables of many rows, where
+        a classifier learns from all rows in the meantime.
         """
         data = self.train.data
         is_large = n_items(self.train) > FIRST_SAMPLES // FEWER_ROWS
         return not data.problem.traits.convex or (self.search.split == ROWS and is_large)
 
     def _first(self) -> Learner:
-        """What answers first, learned from all of it."""
+        """The learner of the first answer, the first of the menu, learned from all of the part."""
         data = replace(self.train.data, question=self.search.split or WHOLE_TABLES)
         like = MetricLearner(data.problem, random_state=0)
         menu: Menu = menu_of(data, like)
@@ -398,7 +397,7 @@ class Search:
 
 
 def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Path) -> None:
-    """Learn the same from all that was read, the part that was held out as well."""
+    """Learn the same from all data, also those that were held out, and save it."""
     whole = whole.with_columns_of(learner).in_pieces
     inputs = whole.inputs
     path = output / ALL

@@ -1,4 +1,4 @@
-"""Where ``structsvm try`` writes what it finds, and how it looks for it."""
+"""The plan of a run of ``structsvm try``: its files, its time, and how it goes on with others."""
 
 import math
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from structsvm.cli.allowed_time import Time
 from structsvm.cli.guard import Guard
 from structsvm.io.folders import MODEL_NAME, TRIED_NAME
 
-ALL = "all.structsvm"  # the model that is learned from all that was read
+ALL = "all.structsvm"  # the model that --refit learns from all data
 
 
 @dataclass(frozen=True)
 class TryPlan:
-    """Where what is found is written, and how it is looked for."""
+    """The options of a run, and what an earlier run has left in the same folder."""
 
     output: Path
     guard: Guard
@@ -26,24 +26,25 @@ class TryPlan:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether an earlier run has chosen what is to be learned from all."""
+        """Whether an earlier run has chosen the model that --refit is to learn from all data."""
         return self.refit and not self.resume and (self.output / MODEL_NAME).is_file()
 
     @property
     def is_answered(self) -> bool:
-        """Whether an earlier run has left an answer, which stays if time is short."""
+        """Whether an earlier run has left an answer, which is kept if there is no time for more."""
         return self.resume and (self.output / MODEL_NAME).is_file()
 
     @property
     def end_again(self) -> float:
-        """When what an earlier run has done as well ends; never, if it has no answer."""
+        """When work that an earlier run has done as well has to end; never, without its answer."""
         return self.allowed.over if self.is_answered else math.inf
 
     def check(self) -> None:
-        """Refuse to write over what is there, apart from predictions."""
+        """Refuse to overwrite files that are there already, apart from predictions."""
         names = [] if self.is_chosen else [MODEL_NAME, "report.html", TRIED_NAME]
         names += [ALL] if self.refit else []
         self.check_files([self.output / name for name in names])
 
     def check_files(self, paths: Sequence[Path]) -> None:
+        """Refuse files that cannot be written; those of an earlier run are replaced by --resume."""
         self.guard.check_files(paths, replaceable=self.resume)

@@ -1,4 +1,4 @@
-"""Everything that can be typed: the commands, their options and their help.
+"""The commands with their options and their help.
 
 Nothing that learns or draws is imported here, so that help and wrong usage are answered at once;
 the module of a command is imported when the command runs.
@@ -48,10 +48,11 @@ class Command:
     options: str = ""
     groups: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """What options have of their own in this command."""
+    """Settings of options that differ in this command."""
     settings: Sequence[str] = ("files",)
-    """Groups of ``--set``; "" is of the learner, or of what else the command calls."""
+    """Groups of ``--set``; "" is for parameters of the learner, or of ``evaluate``."""
     module: str = ""
+    """The module that runs it; the one of its name by default."""
 
 
 COMMANDS = (
