@@ -1,4 +1,4 @@
-"""Synthetic recordings in which few features matter."""
+"""Recordings that are made: synthetic ones in which few features matter, and runs of digits."""
 
 from itertools import product
 
@@ -73,7 +73,7 @@ def relevant_changes(
     rng = np.random.default_rng(random_state)
     features = [f"relevant_{j}" for j in range(n_relevant)]
     features += [f"nuisance_{j}" for j in range(n_features - n_relevant)]
-    loadings = np.eye(n_relevant)  # from latent levels to those of features
+    loadings = np.eye(n_relevant)  # from latent levels to levels of features
     if rank is not None:
         structure = np.random.default_rng(LOADINGS_SEED)
         loadings = structure.standard_normal((n_relevant, rank)).T / np.sqrt(rank)
@@ -91,7 +91,7 @@ def relevant_changes(
 
 
 def _segment_numbers(rng: np.random.Generator, n_samples: int) -> NDArray[np.int64]:
-    """A segmentation drawn uniformly among those without short segments, (T,)."""
+    """The number of the segment of each sample, (T,), drawn uniformly without short segments."""
     n_changes = int(rng.integers(N_CHANGES[0], N_CHANGES[1] + 1))
     spare = n_samples - (n_changes + 1) * MIN_LENGTH
     places = np.sort(rng.choice(spare + n_changes, n_changes, replace=False))
@@ -102,7 +102,7 @@ def _segment_numbers(rng: np.random.Generator, n_samples: int) -> NDArray[np.int
 
 PIXELS_OF_A_SIDE = 8
 FIRST_TEST_IMAGE = 1029
-"""The images come in 14 blocks, writer by writer, that begin 0, 1, ..., 9; here the ninth does."""
+"""The first image of the ninth of 14 blocks, each of which begins 0, 1, ..., 9 for new writers."""
 
 
 def digits_recordings(
@@ -177,7 +177,7 @@ def digits_recordings(
         parts = []
         for digit in runs.tolist():
             length = int(rng.integers(run_length[0], run_length[1] + 1))
-            if length > left[digit].size:  # too few that were not dealt yet
+            if length > left[digit].size:  # too few images are left
                 left[digit] = rng.permutation(of_digit[digit])
             parts.append(left[digit][:length])
             left[digit] = left[digit][length:]

@@ -30,9 +30,9 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class PublicSet:
-    """A set that somebody else publishes in a repository, at one commit of it.
+    """A data set in a public repository of other authors, at one commit.
 
-    No file of the set is kept here: only its SHA-256, in ``registry/<name>.txt``.
+    The package holds no file of it, only their SHA-256, in ``registry/<name>.txt``.
     """
 
     name: str
@@ -49,7 +49,7 @@ class PublicSet:
         return dict(zip(words[::2], words[1::2], strict=True))
 
     def folder(self, data_home: Home = None) -> Path:
-        """Where the set is kept: its recordings, and in ``raw/`` what was downloaded."""
+        """The folder of the set: its recordings, and in ``raw/`` the files that were downloaded."""
         home = data_home or os.environ.get(DATA_VARIABLE)
         if not home:
             pooch = require("pooch", "datasets", "the folder of the public sets")
@@ -93,6 +93,7 @@ class PublicSet:
         convert: Callable[[str, Fetch], Recording],
         data_home: Home = None,
     ) -> list[Recording]:
+        """Recordings by name; those that the folder lacks are converted from files of the set."""
         folder = self.folder(data_home)
         for name in names:
             if not (folder / f"{name}.npz").exists():
@@ -202,6 +203,7 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
 
 
 def check_names(parameter: str, wanted: Sequence[str], names: set[str]) -> None:
+    """Refuse a wanted name that is not among ``names``."""
     for name in wanted:
         refuse_unlisted(parameter, name, sorted(names))
 
@@ -212,7 +214,7 @@ GRID_MS = 20  # 50 Hz, the grid that phone and watch are put on
 
 
 def activity(name: str, fetch: Fetch) -> Recording:
-    """Mean and log(std + 0.01) over half a second, at 10 Hz, of channels and magnitudes."""
+    """An execution: mean and log(std + 0.01) over half a second, at 10 Hz, of all channels."""
     pandas = require("pandas", "datasets", "reading a public set")
     logs = [
         pandas.read_csv(fetch(f"DATA/{name[:3]}/{name}_{device}.csv")) for device in ("sp", "sw")
@@ -248,6 +250,7 @@ def around(Z: Floats, centres: Ints, half: int) -> tuple[Floats, Floats]:
 
 
 def water_loop(name: str, fetch: Fetch) -> Recording:
+    """An experiment, whose labels number the segments between its marked changes."""
     folder, number = name.split("_")
     pandas = require("pandas", "datasets", "reading a public set")
     frame = pandas.read_csv(fetch(f"data/{folder}/{int(number)}.csv"), sep=";")
