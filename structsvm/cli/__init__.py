@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     makes of a KeyboardInterrupt while it is imported is one again.
     """
     entered = time.monotonic()
-    before = time.process_time() if argv is None else 0.0  # what the interpreter took, at least
+    before = time.process_time() if argv is None else 0.0  # what starting Python took
     _tolerate_any_stream()
     try:
         with Interrupts() as interrupts, interrupts.released():
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
         status = 130
     if argv is None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and the status is ours
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is done, and the status stays
         # An interrupt within exec leaves a mark by which `python -m` would end with the signal;
         # another exec removes it.
         exec("")
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _tolerate_any_stream() -> None:
-    """Let nothing fail because stdout is closed, or because its encoding lacks a letter."""
+    """Let no command fail because stdout is closed, or because its encoding lacks a letter."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -32,7 +32,7 @@ class Answer:
 
     test: Part  # the instances it was judged by
     held_out: ShownOnPage
-    search: MetricLearnerCV | None  # None for the first answer
+    search: MetricLearnerCV | None  # what chose it; None for the first answer
     verdict: Verdict
     advice: str  # what to do, and the command that does it
     page: str  # the report
@@ -59,7 +59,7 @@ class Answer:
             predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
         about: dict[str, Any] = {"times": inputs.times, "groups": test.data.groups}
         about["tolerance"] = 5 * inputs.window
-        about["unseen_states"] = "count"  # the split is ours: a rare state may be held out only
+        about["unseen_states"] = "count"  # our split may hold out all of a rare state
         with inputs.named():
             learner.training_data_.warn_if_among([x.data for x in instances], inputs.words)
             held_out = ShownOnPage.of(

@@ -51,7 +51,7 @@ def run(argv: Sequence[str], ago: float = 0.0) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # Whoever was reading has gone; nothing may be written when Python exits either.
+        # The reader of stdout has gone; Python must not write there when it exits either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt as interrupt:

@@ -23,7 +23,9 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
     """Learn a decoder from the files that have labels, and decode them all."""
     guard = Guard.of(args)
     request = replace(Request.of(args), problem="change-point", some=True)
-    request = replace(request, files={"window": 1, **request.files})  # scores are of samples
+    request = replace(
+        request, files={"window": 1, **request.files}
+    )  # scores are of samples, not windows
     problem = typed_problem(request)
     guard.check_files([args.output / DECODER_FILE])
     layers = Reading(request, terminal, problem, blanks=True).layers()

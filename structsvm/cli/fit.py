@@ -31,7 +31,7 @@ from structsvm.support import Interrupts, require
 
 INTERRUPTED = 130
 WHOLE = ("labels", "outside", "chunk_column", "recording_column", "categories", "regions", "rates")
-"""Parameters of reading and options that need all recordings in memory."""
+"""Options and parameters of reading that need all recordings in memory."""
 WAIT = 30  # seconds to wait for a scheduler
 
 
@@ -49,7 +49,7 @@ class FitPlan:
 def run_fit(args: Namespace, terminal: Terminal) -> int:
     """Learn a method, save it, and say how learning ended."""
     request = Request.of(args)
-    if args.method == "decoder":  # scores are those of samples
+    if args.method == "decoder":  # scores are given for samples, not for windows
         request = replace(request, files={"window": 1, **request.files})
     output = args.output
     if output is None:
@@ -150,7 +150,7 @@ def learn_from(learner: Learner, inputs: InputData, plan: FitPlan) -> int:
         )
     training = replace(training, called=inputs.names)
     if inputs.files is not None:
-        inputs = replace(inputs, labels=training.given)  # which are read now
+        inputs = replace(inputs, labels=training.given)  # which have been read by now
     of_images = inputs.problem.traits.words.of_graphs
     if plan.choose_lam or (plan.choose_lam is None and learner.has_path and of_images):
         _choose_lam(learner, training, inputs, always=bool(plan.choose_lam))

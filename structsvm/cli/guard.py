@@ -21,7 +21,7 @@ from structsvm.partitions import PartitionProblem
 from structsvm.support import unwritable
 
 READ_KINDS = (*RECORDING_KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)
-"""Kinds of files that are read of a folder."""
+"""Kinds of files that a command may read in a folder."""
 
 
 @dataclass(frozen=True)

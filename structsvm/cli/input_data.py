@@ -68,7 +68,7 @@ class InputData:
 
     @property
     def window(self) -> int:
-        """How many samples were averaged to one."""
+        """The number of samples of a window; 1 if samples were not averaged."""
         return max(item.window for item in self.items)
 
     def scored(self, instances: Sequence[Instance]) -> list[Instance]:

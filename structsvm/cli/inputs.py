@@ -35,7 +35,7 @@ class Reading:
     request: Request
     terminal: Terminal
     problem: PartitionProblem
-    learner: Learner | None = None  # whose model the files are read for
+    learner: Learner | None = None  # that of the model that files are read for, if there is one
     need_labels: bool = True
     blanks: bool = False
     later: bool = False  # whether files are only named, and read whenever they are needed
@@ -47,7 +47,7 @@ class Reading:
         return self._read(layered=False)[""]
 
     def layers(self) -> dict[str, InputData]:
-        """What was read by the names of layers of labels, each where it was looked for."""
+        """What was read with each layer of labels, by its name, where it was looked for."""
         return self._read(layered=True)
 
     def _read(self, layered: bool) -> dict[str, InputData]:

@@ -132,7 +132,7 @@ pair = read_as("two numbers of rows such as 3,7", two_rows)
 
 
 def names(text: str) -> list[str]:
-    """Names between commas, each once."""
+    """The different names in a text, between commas."""
     return list(dict.fromkeys(name.strip() for name in text.split(",")))
 
 

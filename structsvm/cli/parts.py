@@ -22,7 +22,7 @@ from structsvm.support import Ints, counted, some_of
 from structsvm.training_labels import Known
 
 PIECES, CHANGES = 6, 2
-"""Pieces that a recording is cut into at most, if there are few, and changes in each at least."""
+"""The most pieces of a recording, which is cut if there are few, and the fewest changes of each."""
 NO_GROUPS = "--groups is for several files: a single table has one name"
 ONE_CLASS_ONLY = (
     "All that was learned from is of one {0}, and what was held out {1}: others may differ."
@@ -57,8 +57,8 @@ class Part:
 
     inputs: InputData
     data: TrainingSet
-    question: str = ""  # a sentence if figures on it say little about other recordings or groups
-    is_thinned: bool = False  # whether some of it was left out to answer in time
+    question: str = ""  # a warning, if its scores say little about other recordings or groups
+    is_thinned: bool = False  # whether some samples were left out to answer in time
 
     def at(self, which: NDArray[np.bool_]) -> "Part":
         """Some of the instances, by a mask (N,)."""
@@ -202,7 +202,8 @@ def _about_a_change(known: Known, rows: Ints, most: int, rng: np.random.Generato
         return rows
     changes = known.changes[np.isin(known.changes, rows)]
     middle = changes[changes.size // 2] if changes.size else labelled[labelled.size // 2]
-    before = int(rng.integers(most // 8, most - most // 8))  # anywhere: times alone tell nothing
+    # The change is at a random place, so that its time tells nothing.
+    before = int(rng.integers(most // 8, most - most // 8))
     first = max(labelled[0], min(middle - before, labelled[-1] + 1 - most))
     return np.arange(first, min(first + most, labelled[-1] + 1))
 

@@ -23,7 +23,7 @@ from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.solvers import Solver, Stopping, solver_from
 from structsvm.support import meant
 
-TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
+TOL_OF_DESCENT = 1e-3  # tolerance of the gradient, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians", "wanted")
 """Parameters of reading that commands set themselves."""
@@ -31,7 +31,7 @@ OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from separate f
 OF_IMAGES = ("labels", "missing_labels")  # the only parameters of reading for images
 FILE_OPTIONS = [one.name for one in fields(FileOptions)]
 FILE_PARAMETERS = [*(name for name in FILE_OPTIONS if name not in OF_COMMANDS), *OF_LABELS, "lazy"]
-"""Parameters of reading that can be typed."""
+"""Parameters of reading that users can type."""
 ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
 """Parameters that hold for the files of one command, and are not saved in a model."""
 Settings = Sequence[tuple[str, str, str]]
@@ -212,7 +212,7 @@ def options_for(parser: Parser, command: str, own: str | None) -> dict[str, str]
     options = {name: f"{lead}--set {name}=" for name in MetricLearner().get_params(deep=False)}
     options |= {field.name: f"{lead}--set solver.{field.name}=" for field in fields(Stopping)}
     for problem in [own] if own else problem_names():
-        with suppress(Exception):  # a plugin that cannot be loaded has said so
+        with suppress(Exception):  # a plugin that cannot be loaded is reported elsewhere
             names = [field.name for field in fields(problem_class(problem))]  # type: ignore[arg-type]
             options |= {name: f"{'' if own else 'fit '}--set problem.{name}=" for name in names}
     options["unseen_states"] = f"{'' if command == 'evaluate' else 'evaluate '}--set unseen_states="

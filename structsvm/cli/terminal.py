@@ -1,4 +1,4 @@
-"""Where a command prints, and how it spells the parameters and recordings that messages name."""
+"""The terminal of a command, and how messages there name parameters and recordings."""
 
 import json
 import math
@@ -177,7 +177,7 @@ class Terminal:
         due = start + SECONDS_UNTIL_FIRST_LINE
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20))
         progress = Progress(*columns, console=self.err, transient=True, disable=not live)
-        bar = progress.add_task(printable(task), total=None)  # until the work says how far
+        bar = progress.add_task(printable(task), total=None)  # unknown until the work tells it
 
         def tell(words: str, part: float) -> None:
             nonlocal due

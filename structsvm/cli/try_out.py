@@ -366,7 +366,7 @@ class Search:
         self.search.max_seconds = seconds
         quick = "quick" if size <= FEW_VALUES else None
         options: dict[str, Any] = {"baselines": "all" if seconds else quick}
-        # The verdict is that on what is held out, not the one of choosing.
+        # The verdict on the held-out part is told, and not the one of the search.
         with without_warnings(VerdictWarning), self.train.inputs.named():
             models = self.first if self.of_first >= (data.n_features, rows) else {}
             self.search.fit(data, resume=self.output / TRIED_NAME, models=models, **options)
@@ -397,7 +397,7 @@ class Search:
 
 
 def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Path) -> None:
-    """Learn the same from all data, also those that were held out, and save it."""
+    """Learn the method of a learner from all data, also those held out, and save it."""
     whole = whole.with_columns_of(learner).in_pieces
     inputs = whole.inputs
     path = output / ALL

@@ -1,4 +1,4 @@
-"""The plan of a run of ``structsvm try``: its files, its time, and how it goes on with others."""
+"""The plan of a run of ``structsvm try``: its files, its time, and what an earlier run has left."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Instances as arrays: what users hold, checked once, in memory or read on demand."""
+"""Instances as checked arrays, in memory or read when they are needed; their labels and times."""
 
 from structsvm.support.lazy import lazy
 

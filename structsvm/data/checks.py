@@ -22,13 +22,13 @@ from structsvm.support import (
     refuse_repeated,
 )
 
-Names = Sequence[str] | None  # what columns are called, if they have names
+Names = Sequence[str] | None  # names of columns, if they have any
 
 
 def refuse_no_array(X: Any, which: str) -> None:
     """Refuse what is no array or data frame."""
     kind = type(X)
-    is_lazy = hasattr(kind, "collect") and hasattr(kind, "columns")  # asking one for them warns
+    is_lazy = hasattr(kind, "collect") and hasattr(kind, "columns")  # an instance would warn
     if sp.issparse(X):
         what = "a sparse matrix: give X.toarray()"
     elif isinstance(X, str | bytes | PathLike):
@@ -133,7 +133,7 @@ def check_instances(
 
 
 def values_of_arrays(arrays: Sequence[Floats]) -> Floats:
-    """The least, the largest, the first and the middle value of each column, (N, 4, P)."""
+    """The least, largest, first and middle value of each column of each array, (N, 4, P)."""
     from structsvm.support.compilation import values  # numba takes long to import
 
     return values(arrays)

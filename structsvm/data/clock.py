@@ -13,7 +13,7 @@ from structsvm.support import require
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
 """A time of a day: hours and minutes, and perhaps seconds."""
 MINUTES = re.compile(r"\s*(\d+):([0-5]\d(?:[.,]\d+)?)\s*")
-"""Minutes and seconds, where some seconds of a column have decimals."""
+"""Minutes and seconds; read as such if some seconds of a column have decimals."""
 CLOCK = re.compile(r"\s*(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)\s*")
 """Hours, minutes and seconds, or minutes and seconds."""
 YEAR_FIRST = re.compile(r"\s*\d{4}")
@@ -105,7 +105,7 @@ def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
     if not texts.str.match(YEAR_FIRST).any():
         ways.insert(0 if has_points else len(ways), {"dayfirst": True})
-    if texts.str.match(MONTH).all():  # else known in the user's language alone
+    if texts.str.match(MONTH).all():  # pandas knows English names of months alone
         ways.append({"format": "mixed"})
     with without_warnings(Warning):  # pandas warns where it guesses how dates are written
         readings = [pandas.to_datetime(column, errors="coerce", utc=True, **way) for way in ways]

@@ -92,7 +92,7 @@ IDENTIFIERS = {
     "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
     "recording", "session", "trial", "sequence", "series", "episode", "index", "row",
 }  # fmt: skip
-"""Words in the name of a column that tell whose or which a row is, and not what was measured."""
+"""Words in the names of columns that identify rows or recordings, and hold no measurements."""
 PREDICTED_COLUMN = re.compile(r"segment|cluster|.*_predicted")
 """Names of the columns that predictions add to a table."""
 
@@ -141,7 +141,7 @@ def warn_about_columns(Xs: Sequence[Data], names: Sequence[str] | None, first: s
 
 def _is_doubtful(name: str, column: Floats) -> bool:
     """Whether a column only rises, or has whole numbers and the name of an identifier."""
-    steps = np.diff(column)  # a step that is switched on once does not rise in most rows
+    steps = np.diff(column)  # a switch that is turned on once rises in one row alone
     if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
         return True
     is_odd_name = tells_which(name) or bool(PREDICTED_COLUMN.fullmatch(name))
@@ -149,7 +149,7 @@ def _is_doubtful(name: str, column: Floats) -> bool:
 
 
 def tells_which(name: str) -> bool:
-    """Whether the name of a column tells whose or which a row is."""
+    """Whether the name of a column is that of an identifier, and not of a measurement."""
     words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     return not IDENTIFIERS.isdisjoint(words)
 
@@ -202,7 +202,7 @@ def warn_about_spellings(labels: Sequence[Any], called: Sequence[str]) -> None:
 def _names_in(y: Any) -> list[str]:
     """The different names among labels, also of partial ones; none of numbers and breakpoints."""
     labels = getattr(y, "labels", y)
-    with suppress(DataError):  # what is no vector is refused where it is read
+    with suppress(DataError):  # anything but a vector is refused elsewhere
         values = label_values(() if labels is None else labels)
         if values.ndim == 1 and values.dtype.kind in "OU":
             return [str(one) for one in dict.fromkeys(values.tolist()) if isinstance(one, str)]

@@ -33,7 +33,8 @@ def connected(pairs: Any, n: int) -> Ints:
 def near_rows(X: Floats) -> Ints:
     """Number rows, (T,): copies and near copies have the same number."""
     step = NEAR_ROWS * X.std(axis=0)
-    cells = np.floor(X / np.where(step > 0, step, 1.0) + 0.381966)  # no round value is at an edge
+    # The cells are shifted, so that no round value is at an edge of one.
+    cells = np.floor(X / np.where(step > 0, step, 1.0) + 0.381966)
     return np.unique(cells, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
 

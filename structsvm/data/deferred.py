@@ -134,7 +134,7 @@ def gaps_in(X: Data) -> bool:
 
 
 def arrays_among(Xs: Sequence[Data]) -> list[Floats]:
-    """The instances that are in memory."""
+    """Those of the data that are arrays in memory."""
     return [X for X in Xs if not isinstance(X, Deferred)]
 
 
@@ -149,7 +149,7 @@ def digest_of(X: Data) -> str:
 
 
 def labels_read_with(X: Data) -> Any:
-    """The labels that came with a recording where it is read; None of an array."""
+    """The labels that are read together with deferred data; None for an array in memory."""
     return X.labels if isinstance(X, Deferred) else None
 
 
@@ -160,7 +160,7 @@ def bytes_to_read(X: Data) -> int:
 
 
 def all_in_memory(Xs: Sequence[Data], words: Words) -> list[Floats]:
-    """All arrays at once, which are refused where they are read one at a time."""
+    """All data as arrays in memory; refuse data that are read one at a time."""
     arrays = arrays_among(Xs)
     if len(arrays) < len(Xs):
         raise DataError(

@@ -1,4 +1,4 @@
-"""What is partitioned: items with features, and what else a problem has to know of them."""
+"""Instances, which are partitioned: items with features, and side information of the problem."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -74,11 +74,11 @@ class Instance:
         return replace(self, data=take_rows(self.data, rows), side=part, states=None, extremes=None)
 
     def known_labels(self, y: Any) -> Any:
-        """Labels as users write them, one for each item if they are labels of something else."""
+        """Labels of the items, if users write labels of something else, such as pixels."""
         return self.side.known_labels(y) if hasattr(self.side, "known_labels") else y
 
     def item_labels(self, y: Any) -> Any:
-        """Labels as features and baselines learn from them: the name of each item, if any."""
+        """The name of each item, or None, for features and baselines to learn from."""
         return self.side.item_labels(y) if hasattr(self.side, "item_labels") else y
 
     def part(self, rows: Ints, truth: Any) -> "tuple[Instance, Any]":

@@ -1,4 +1,4 @@
-"""Labels as users hold them: one for each sample, missing, unknown, or marks of changes."""
+"""Labels as users give them: one for each sample, or -1 or nothing, or marks of changes."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
@@ -133,7 +133,7 @@ def numbered(
 
 YES = ("true", "yes")
 NO = ("false", "no")  # words for 1 and 0
-MOST_MARKS = 0.1  # part of the samples up to which ones that stand alone may mark changes
+MOST_MARKS = 0.1  # ones that stand alone may mark changes if they are at most this part
 
 
 def warn_about_marks(labels: Sequence[Any]) -> None:

@@ -14,7 +14,7 @@ from structsvm.errors import DataError, about, parameter, warn, wording
 from structsvm.support import Floats, Ints, counted, in_order_of_rows, refuse_repeated, some_of
 
 EVEN_STEPS = 1e-6  # part of a step by which equal steps may differ
-EVEN_PART = 0.9  # of the steps are equal where a column counts: some rows may have been lost
+EVEN_PART = 0.9  # part of the steps of a counting column that are equal: some rows may be lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ def _column_of_times(X: Any) -> Any:
 
 
 def warn_about_order(moved: Sequence[str]) -> None:
-    """Warn of instances whose rows came in another order than that of time."""
+    """Warn that the rows of some instances were not in the order of time."""
     warn(
         "the rows of "
         + some_of(list(moved), 3)
@@ -201,7 +201,7 @@ def warn_about_order(moved: Sequence[str]) -> None:
 
 
 def without_counting(instances: Sequence[Any], features: Sequence[Any] | None) -> Sequence[Any]:
-    """Frames and recordings without columns that only count rows or tell the time."""
+    """Frames and recordings without columns that count rows or tell the time, with a warning."""
     names = [names_of(x) for x in instances]
     for own in names:
         if own is not None:

@@ -1,4 +1,4 @@
-"""Features in standard deviations from their mean, of each recording or of all."""
+"""Standardisation of features: by their mean and deviation in each recording or in all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -104,7 +104,7 @@ def centred(X: Floats) -> Floats:
     """
     squares = np.einsum("tp,tp->p", X, X)
     if (4.0 * X.sum(axis=0) ** 2 < len(X) * squares).all():
-        return X  # of most recordings the mean is far below a deviation, which is quick to see
+        return X  # which is quick to compute, and true of most recordings
     mean = means(X)
     far = np.abs(mean) > scales(X)
     if not far.any():

@@ -1,4 +1,4 @@
-"""The time of each sample, as it was recorded."""
+"""Time axes: the times of the samples of a recording, read, checked and compared."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ from structsvm.errors import DataError, warn, without_warnings
 from structsvm.support import require, some_of
 
 REGULAR = 1.5  # largest step of regular sampling with some jitter, in medians
-UNITS_OF_STEPS = {"dates": " s", "numbers": ""}  # of steps, by the kind of times
+UNITS_OF_STEPS = {"dates": " s", "numbers": ""}  # units of steps, by the kind of times
 ROUNDED = 1e-6  # part of a step by which equal times may differ
 SECONDS = 1e7  # numbers from here on, such as 20240105, are dates and no seconds since the start
 EPOCHS = (1.0, 1e3, 1e6, 1e9)
@@ -62,7 +62,7 @@ class TimeAxis:
     day_first: bool = False
     """Whether 1/2/2024 is written for the first of February."""
     is_either: bool = False
-    """Whether the month might as well be first where the day is, or the day where the month is."""
+    """Whether the dates could also be read with day and month the other way round."""
     clock: bool = False
     """Whether they are written as on a clock, without a date: of a day, or minutes and seconds."""
     offset: np.timedelta64 | None = None
@@ -131,7 +131,7 @@ class TimeAxis:
         """The first sample that is not before a value of this axis; T if none is."""
         moments = self.values + self.span(self.lasting) / 2 if self.lasting else self.values
         if isinstance(at, float):
-            digits = 4 * math.ulp(at)  # sums of numbers since 1970 are no better
+            digits = 4 * math.ulp(at)  # the rounding of sums of numbers since 1970
             at -= min(max(ROUNDED * self.usual_step, digits), self.usual_step / 4)
         return int(np.searchsorted(moments, at, side="left"))
 
@@ -144,7 +144,7 @@ class TimeAxis:
         return not self.values[0] - self.span(steps) <= at <= self.values[-1] + self.span(steps)
 
     def value(self, moment: Any) -> Any:
-        """A moment, a number or a date as text, as the axis has it: a float or a datetime64.
+        """A moment, given as a number or a text, as a value of the axis: a float or a datetime64.
 
         A number of seconds among dates is since the first sample, as tools write events. A time on
         a clock is one of the day among dates, and so many seconds among numbers, as are lengths of
@@ -262,7 +262,7 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
         if isinstance(times, list | tuple | np.ndarray):
             times = _of_python(np.asarray(times))
         if getattr(getattr(times, "dtype", None), "tz", None) is not None:
-            offset = np.timedelta64(0, "us")  # of UTC, as all values of such an index are
+            offset = np.timedelta64(0, "us")  # the values of an index with a time zone are in UTC
             times = getattr(times, "dt", times).tz_convert(None)  # of a series, or an index
         axis = TimeAxis(name, np.asarray(times), offset=offset)
     if axis.values.dtype.kind not in "iufM":
@@ -294,10 +294,10 @@ def read_times(
     """Convert a column of a pandas frame to an axis, or return the first row that is no time."""
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
-        column = column.dt.start_time  # its numbers are days, or whatever a period is
+        column = column.dt.start_time  # a period has no other time
     is_object = getattr(column.dtype, "kind", "O") == "O"
-    if is_object and all(isinstance(one, time) for one in column.dropna()):  # of a day
-        column = column.map(str, na_action="ignore")  # as they are written
+    if is_object and all(isinstance(one, time) for one in column.dropna()):  # times of day
+        column = column.map(str, na_action="ignore")  # as texts, which are read below
     numbers, day_first, is_either, clock = column, False, False, False
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
         texts = column.dropna().astype(str)

@@ -60,7 +60,7 @@ class PublicSet:
         """One file of the repository, from the cache or else from the network."""
         pooch = require("pooch", "datasets", "downloading a public set")
         require("requests", "datasets", "downloading a public set")
-        pooch.get_logger().setLevel(logging.WARNING)  # it writes to the console otherwise
+        pooch.get_logger().setLevel(logging.WARNING)  # which it writes to the console otherwise
         server = (os.environ.get(MIRROR_VARIABLE) or GITHUB).rstrip("/")
         url = f"{server}/{self.repository}/{self.commit}/{path}"
         file = self.folder(data_home) / "raw" / path
@@ -224,7 +224,7 @@ def activity(name: str, fetch: Fetch) -> Recording:
     grid = np.arange(max(t[0] for t in times), min(t[-1] for t in times), GRID_MS)
     pairs = list(zip(times, frames, strict=True))
     channels = [np.interp(grid, t, frame[axis]) for (t, frame), axis in product(pairs, AXES)]
-    # Where several lines have one time, the last of them says what is going on.
+    # Of several lines with one time, the last one has the label.
     line = np.searchsorted(logs[0]["timestamp"].to_numpy(np.float64), grid, side="right") - 1
     current = logs[0]["label"].map(ACTIVITIES.index).to_numpy()[line]
     names = [f"{device}.{axis}" for device, axis in product(("phone", "watch"), AXES)]

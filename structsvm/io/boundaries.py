@@ -14,7 +14,7 @@ from structsvm.io.label_rows import LONG_UNITS, Interval
 
 Span = tuple[int, int, Interval]
 """The first sample of an interval, the one after its last, and the interval."""
-SAME_TIME = 1e-6  # part of a step by which two times may differ that are one
+SAME_TIME = 1e-6  # part of a step by which equal times may differ
 MOST_PAIRS, TOUCHING_PAIRS = 0.9, 0.1
 """Ends are read in a way that so many of the neighbours that touch agree with, if so many of all
 neighbours touch."""
@@ -58,12 +58,12 @@ def pairs_in_time(stretches: Sequence[PlacedRow]) -> Iterator[Pair]:
 
 @dataclass(frozen=True)
 class MeaningOfEnds:
-    """What the ends of the stretches of some recordings mean."""
+    """The meaning of the ends of stretches, which is the same in some recordings."""
 
     reach: float | None = None
     """How long stretches last beyond their ends, if these are the times of their last samples."""
     are_shared: bool = False
-    """Whether neighbours that are hardly apart meet where the later one begins."""
+    """Whether neighbours with a small gap or overlap meet where the later one begins."""
     from_one: bool = False  # whether samples are counted from 1
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class MeaningOfEnds:
         for stretches, axis in several:
             for pair in pairs_in_time(stretches):
                 if not axis.values[0] <= pair[1].start <= axis.values[-1]:
-                    continue  # it is of another recording
+                    continue  # a row of another recording
                 gap = _gap(pair, axis)
                 step = _step(axis)
                 n_pairs += 1

@@ -21,7 +21,7 @@ FRAMES = {
 """The function of pandas that reads a kind of file."""
 OF_R = (".rds", ".rdata", ".rda")
 EDF = {".edf": b"0       ", ".bdf": b"\xffBIOSEMI"}  # the first bytes of such a file
-WFDB = ".hea"  # the header of a recording, which is in a file beside it
+WFDB = ".hea"  # the header of a recording, whose samples are in another file
 HDF5 = (".h5", ".hdf5")
 OTHERS = (*FRAMES, *OF_R, *EDF, WFDB, *HDF5, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
@@ -95,7 +95,7 @@ def _line_of_scores(path: Path) -> str | None:
     JABS stores the probability of the predicted class; 0 where there is no animal, and -1 where a
     user has said which class it is.
     """
-    h5py = import_module("h5py")  # where it is not installed, no line is given
+    h5py = import_module("h5py")  # without it no line is given
     with h5py.File(path) as file:
         states = [state for state in file["predictions"].values() if isinstance(state, h5py.Group)]
         if not any("probabilities" in state for state in states):

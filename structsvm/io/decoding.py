@@ -1,4 +1,4 @@
-"""Bytes of text files as text: encodings, ends of lines, and how other programs write numbers."""
+"""Decoding of text files: encodings, ends of lines, and numbers as other programs write them."""
 
 import codecs
 import re
@@ -21,9 +21,9 @@ NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f]")  # characters that no tab
 HEAD = 2**14  # characters at the beginning by which numbers and encodings are recognised
 BLANKS = dict.fromkeys((0xA0, 0x2007, 0x2009, 0x202F), " ")  # no-break and thin spaces
 DASH = re.compile("(?<![^\\s,;|\"'eEdD(])[\u2010-\u2013\u2212\ufe63\uff0d](?=[.,]?\\d)")
-"""What typesetters write for a minus, before a number or its exponent."""
+"""A dash before a number or its exponent, which is a minus."""
 FORTRAN = re.compile(r"(?<![\w.])([-+]?(?:\d+[.,]\d*|\.\d+))[dD](?=[-+]?\d{1,3}(?!\w))")
-"""A number up to the D of its exponent."""
+"""A number of Fortran, up to the D of its exponent."""
 
 
 def decoded(content: bytes, named: str | None = None, where: object = "") -> tuple[str, str]:
@@ -49,7 +49,7 @@ def decoded(content: bytes, named: str | None = None, where: object = "") -> tup
 
 
 def is_text(head: bytes) -> bool:
-    """Whether the beginning of a file is text, and not numbers as computers hold them."""
+    """Whether the beginning of a file is text, and not binary."""
     if any(map(head.startswith, BYTE_ORDER_MARKS)) or _wide(head):
         return True
     return not NO_TEXT.search(PADDING.sub("", head.decode("latin-1")))

@@ -104,7 +104,7 @@ OF_TEXT = (("pandas", "files"),)
 
 
 def require_readers(files: Iterable[Path]) -> None:
-    """Refuse files of which some cannot be read for want of a library, before any is read."""
+    """Refuse files, before any is read, if a library to read some of them is missing."""
     for kind in dict.fromkeys(map(kind_of, files)):
         for module, extra in READERS.get(kind, OF_TEXT):
             require(module, extra, f"reading {kind} files")
@@ -284,7 +284,7 @@ class RecordingFiles:
         files = find_recordings(paths)[0]
         self._options = FileOptions(**options)
         self.files = [(os.path.abspath(path), name) for path, name in files.items()]
-        """The path of each, which is the same in any process, and its name."""
+        """The absolute path of each file, and its name."""
 
     def __len__(self) -> int:
         return len(self.files)

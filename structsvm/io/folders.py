@@ -31,17 +31,17 @@ from structsvm.support import is_number_text, some_of, spelled
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 TABLE_KINDS = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # texts may be compressed
 RECORDING_KINDS = (*TABLE_KINDS, *MEDIA)
-"""Kinds of files; sound and films of a folder are read if it holds no tables."""
+"""Kinds of files of recordings; in a folder with tables, sound and films are not read."""
 PROSE = ".txt"
-"""A kind that is read if it is named, or alone in its folder: it may be a text for people."""
+"""A kind that may be prose: it is read if it is named, or if a folder holds no other tables."""
 PREDICTIONS = ("_segments", "_clusters")  # ends of the names of tables of predictions
 NUMBER_OF_TABLE = re.compile(r"_\d+$")
-"""The end of the name of one of several tables that are made of a file."""
+"""The end of the name of a table, if several are made of one file."""
 HIDDEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
-NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
+NO_RECORDINGS = ("index.csv", "readme.txt")  # unless a folder has no other files
 MODEL_NAME, PREDICTED, TRIED_NAME, READ = "model.structsvm", "predicted", "tried.npz", "read.txt"
-"""A model, and a folder and files beside it, that ``structsvm try`` writes; the last one lists what
-was read, if there was no time for all."""
+"""Names of the outputs of ``structsvm try``: a model, and beside it a folder and files, the last of
+which lists the files that were read, if there was no time for all."""
 
 
 def find_recordings(
@@ -63,7 +63,7 @@ def find_recordings(
             files.setdefault(file.resolve(), file)
     if not files:
         raise DataError("no recordings were given: name files or folders")
-    full = [Path(os.path.abspath(file)) for file in files.values()]  # a link by its own name
+    full = [Path(os.path.abspath(file)) for file in files.values()]  # links keep their own names
     bare = [path.with_name(stem_of(path)) for path in full]
     depth = len(shared(folders))
     names = ["/".join(p.parts[depth:]) for p in (bare if len({*bare}) == len(bare) else full)]
@@ -86,7 +86,7 @@ def predictions_among(files: Iterable[Path]) -> list[Path]:
 
 def checked_path(path: Path) -> Path:
     """The path of a file, if it exists and may hold a recording; refuse any other."""
-    # os.path.exists takes a name that is too long for one that is not there
+    # os.path.exists is False for a name that is too long; Path.exists raises
     if not os.path.exists(path) or path.is_dir():
         raise DataError(f"{path}: no such file or folder")
     if kind_of(path) not in RECORDING_KINDS and not holds_table(path):

@@ -14,7 +14,7 @@ MISSING_WORDS = {
 }
 """Words that stand for a missing value in a column of numbers, in lower case."""
 ROWS_OF_UNITS = (1, 2, 3)  # possible numbers of rows of words below the first row of a header
-ROW_NUMBERS = "Unnamed: 0"  # what pandas calls the column of row numbers that it writes itself
+ROW_NUMBERS = "Unnamed: 0"  # the name of the column of row numbers that pandas writes
 COUNTING_STEPS = 1.01  # numbers count if their largest step is at most so many smallest ones
 
 
@@ -154,7 +154,7 @@ def _are_values(rows: Sequence[Sequence[str]]) -> bool:
     values = [_number(cell) for cell, _ in numeric]
     steps = [b - a for a, b in pairwise(values)]
     if not steps:
-        return not numeric[0][0].strip().removeprefix("-").isdigit()  # a value is 0.0000
+        return not numeric[0][0].strip().removeprefix("-").isdigit()  # decimals make it a value
     if min(steps) <= 0:
         return True
     is_even = max(steps) <= COUNTING_STEPS * min(steps)

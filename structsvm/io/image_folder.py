@@ -18,8 +18,8 @@ from structsvm.support import counted, in_time, listed
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
-MASK_ENDING = "_mask"  # what the name of a label map may add to that of its image
-OVERLAY = "_overlay"  # end of the name of an image with its parts drawn on it
+MASK_ENDING = "_mask"  # may be added to the name of an image in that of its label map
+OVERLAY = "_overlay"  # the end of the name of a picture of predicted parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ def read_in_time(
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     """Return the image files of a path, and the folder of label maps beside them, if any."""
-    # os.path takes a name that is too long for one that is not there
+    # os.path.isfile is False for a name that is too long; Path.is_file raises
     if os.path.isfile(path) and path.suffix.lower() in IMAGE_KINDS:
         return [path], None
     entries = list(path.iterdir()) if os.path.isdir(path) else []

@@ -34,7 +34,7 @@ def with_labels(
     some: bool = False,
     **chosen: str | None,
 ) -> list[Recording]:
-    r"""Return recordings with the labels of a file, in the time of the recordings.
+    r"""Return recordings labelled by a file of stretches of time or changes.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def layers_of(
     some: bool = False,
     **chosen: str | None,
 ) -> dict[str, list[Recording]]:
-    r"""Return recordings with each of several labels that a file gives at once.
+    r"""Return recordings with each layer of labels, of several that a file gives at once.
 
     Layers are the tiers of a file, or, where there are none and stretches of different labels
     overlap, the labels: a sample is labelled ``graze`` where it is marked so and ``no graze``
@@ -178,7 +178,7 @@ def label_files(path: Path) -> list[Path]:
     if not os.path.isdir(path):
         return [path]
     files = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in LABEL_KINDS]
-    return [file for file in files if file.parent == path] or files  # recordings may be below
+    return [file for file in files if file.parent == path] or files  # others may be recordings
 
 
 def warn_of_ends(
@@ -352,7 +352,7 @@ def _by_time(
 
 
 def _clipped(stretch: PlacedRow, first: Any, last: Any) -> Interval:
-    """A row without what is before or after a recording."""
+    """A row cut off where a recording begins and ends."""
     start = stretch.row.start if stretch.start >= first else str(first)
     is_until_end = stretch.end is None or stretch.end > last
     return replace(stretch.row, start=start, end=np.inf if is_until_end else stretch.row.end)

@@ -54,7 +54,7 @@ OF_TIME = {
 }
 CHANGE_WORDS = {*ROLE_WORDS["change"].split()} - OF_TIME
 FILLERS = {"of", "id", "name", "path", "type", "tipo"}
-"""Words in the names of columns that say no more than the others."""
+"""Words in the names of columns that do not change their roles."""
 UNITS = {
     "seconds": {"s", "ss", "mm", "hh", "sec", "secs", "second", "seconds", "segundos", "sekunden"},
     "milliseconds": {"ms", "msec", "millis", "milliseconds"},
@@ -65,7 +65,7 @@ UNITS = {
 LASTS_UNTIL_NEXT = "next"
 """Given in place of the column of ends if each stretch lasts until the next row."""
 ASIDE = (*COMMENT, "\\")
-"""How lines begin that are no rows: comments, and frequencies in a label track."""
+"""Beginnings of lines that are no rows: comments, and frequencies in a label track."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class LabelFile:
             return ""
         try:
             return decoded(self.path.read_bytes(), where=self.path)[0].removeprefix("\ufeff")
-        except (OSError, ValueError) as error:  # the latter for names that hold a zero
+        except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
             raise DataError(f"cannot be read: {error}") from error
 
     @cached_property
@@ -217,7 +217,7 @@ DATE_AND_TIME = re.compile(r"(\d[-/.]\d+) +(\d+:\d)")
 
 def cells_of(line: str, separator: str | None, n: int = -1) -> list[str]:
     """The cells of a line; with blanks or tabs between them, n of them and the rest as one."""
-    if separator is None:  # a date and its time are one
+    if separator is None:  # so that a date and its time stay together
         line = DATE_AND_TIME.sub(r"\1\0\2", line)
     if separator in ("\t", None):
         return [cell.strip().replace("\0", " ") for cell in line.split(separator, n)]

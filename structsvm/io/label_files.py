@@ -43,7 +43,7 @@ def read_lines(file: LabelFile) -> Iterator[Interval]:
     most = n if separator is None else -1
     rows = [(k, cells_of(line, separator, most)) for k, line in file.lines]
     if n == 2 and all(len(cells) == 2 for _, cells in rows) and any(map(_is_backwards, rows)):
-        n = 1  # the second is no end, but a label that is a number
+        n = 1  # the second number of a line is a label, and no end
     last_words = [cells[n].split()[-1:] for _, cells in rows if len(cells) > n and " " in cells[n]]
     have_values = separator is None and len(last_words) == len(rows)
     have_values = have_values and all(map(is_moment, chain(*last_words)))
@@ -352,7 +352,7 @@ def _cut_short() -> Iterator[Any]:
 def _of_subtitles(file: LabelFile) -> Iterator[Interval]:
     for block in re.split(r"\n\s*\n", file.text.strip()):
         before, arrow, after = block.partition("-->")
-        if not arrow:  # the head of WebVTT, and its notes
+        if not arrow:  # the header of WebVTT, or a note
             continue
         times, _, said = after.partition("\n")
         start, end = (

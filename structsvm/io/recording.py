@@ -29,9 +29,9 @@ class Origin:
 
     path: Path
     rows: NDArray[np.int64]  # the row of each sample, (T,), counted from 0 after the header
-    format: Any = None  # how the text of the file is written, if it is text
+    format: Any = None  # the TextFormat of the file, if it is text
     lines: NDArray[np.int64] | None = None
-    """The line of each row of the table, if it is in a file that people open."""
+    """The line of each row of the table in its file, if that is text or a sheet."""
     options: Any = None  # the FileOptions it was read with
     left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Rows of a table that are no samples, because values are missing in them."""
@@ -81,7 +81,7 @@ class Recording:
     source: str | None = None
     """The file it was read from."""
     chunks: NDArray[np.int64] | None = None
-    """Rows with the same number belong together, -1 for rows in no chunk, (T,)."""
+    """Rows with the same number are in one cluster, -1 for rows in no chunk, (T,)."""
     time: TimeAxis | None = None
     """When each sample was measured, if that is known; numbers or dates (T,) become an axis."""
     origin: Origin | None = None
@@ -211,7 +211,7 @@ def n_alike(*names: str) -> int:
     return sum(1 for _ in alike)
 
 
-BLANKS_BETWEEN = r"\s+"  # what separates columns that stand below each other; pandas reads it so
+BLANKS_BETWEEN = r"\s+"  # one or more blanks, as a separator of pandas
 TYPED = {
     "tab": "\t",
     "\\t": "\t",
@@ -226,7 +226,7 @@ TREATMENTS = (None, "error", "interpolate", "mask", "impute")  # of missing valu
 
 @dataclass(frozen=True)
 class FileOptions:
-    r"""What :func:`read_recordings` and its like are told of files, by keyword.
+    r"""Keywords of :func:`read_recordings` and of other functions that read files.
 
     Examples
     --------
@@ -244,7 +244,7 @@ class FileOptions:
     """Column of tables with the name of the recording of each row (see also :func:`from_long`), or
     several that name it together: "person,day", or a list of them."""
     chunk_column: str | None = None
-    """Column of tables with numbers of rows that belong together."""
+    """Column of tables to cluster: rows with the same number there are in one cluster."""
     labels_are: str | None = None
     """"states" are the labels of samples, and a segment ends where they change; "changes" are 1 at
     the first sample of every new segment and 0 elsewhere. None takes labels for states, and is an
@@ -267,7 +267,7 @@ class FileOptions:
     For rows in no order, "impute" puts the median of their column. None is "error" for recordings,
     and leaves out rows with missing values of tables."""
     medians: Mapping[str, float] = field(default_factory=dict)
-    """What "impute" puts into each column; by default the medians of what is read together."""
+    """The values that "impute" puts into columns; the medians of all files by default."""
     separator: str | None = None
     """What is between columns of text: ",", ";", "tab", "space", ...; detected by default."""
     decimal: str | None = None

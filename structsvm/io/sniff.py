@@ -158,7 +158,7 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
     for k in layout.below:
         lines[k - 1] = ""
     nothing = " " if separator == BLANKS_BETWEEN else f"{separator} "
-    while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
+    while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were emptied
         lines.pop()
     text = "\n".join([*lines, ""])
     cells = list(chain.from_iterable(row for _, row in _head(text, separator)[layout.has_header :]))

@@ -99,7 +99,7 @@ def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Sp
     short = []
     for start, end, one in spans:
         moments = [one.start] if one.end == np.inf else [one.start, one.end]
-        is_end = one.end == np.inf and start == len(axis)  # the last row says where it ends
+        is_end = one.end == np.inf and start == len(axis)  # the last row may only mark the end
         if any(map(axis.is_beyond, moments)):
             misplaced.append(one)
         elif start == end and not is_end:
@@ -154,7 +154,7 @@ def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Reg
         first = max(first, 1)
         last = min(last, len(labels) - 1)
         region = Region(first, last + 1, 1)
-        if regions and regions[-1].end > region.start:  # the two cannot be told apart
+        if regions and regions[-1].end > region.start:  # they overlap
             joined = regions.pop()
             region = Region(joined.start, region.end, joined.changes + 1)
         regions.append(region)
@@ -186,7 +186,7 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     axis = time_axis(times, values.size)
     is_labelled = ~unknown_labels(values)
     labels = values.copy()
-    if labels.dtype.kind == "O":  # whose missing values may not be compared
+    if labels.dtype.kind == "O":  # some missing values cannot be compared
         labels[~is_labelled] = None
     is_other = (labels[1:] != labels[:-1]) & (is_labelled[1:] | is_labelled[:-1])
     bounds = [0, *(np.flatnonzero(is_other) + 1).tolist()]
@@ -332,7 +332,7 @@ def labelled(marks: Marks, blanks: bool, outside: str | None, tier: str | None =
                     + parameter("outside", "rest")
                     + ", or let fit learn from some (in Python, blanks=True)"
                 )
-    if y is None and tier is None and outside is not None:  # it was looked for there
+    if y is None and tier is None and outside is not None:  # its labels were looked for
         y = np.full(len(recording.X), outside)
     if y is None and tier is None:
         raise DataError(

@@ -51,7 +51,7 @@ def with_categories(
 
 
 def _whole(value: Any) -> Any:
-    """Whole numbers without decimals, and anything else as it is."""
+    """A float that is whole as an int; anything else as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -62,7 +62,7 @@ def with_all_categories(recordings: Sequence[Recording], options: FileOptions) -
     for one in recordings:
         new = [f for f in of_all if options.column_of(f) != f and f not in one.features]
         beside = {options.column_of(f): 0.0 * x for f, x in zip(one.features, one.X.T, strict=True)}
-        blank = np.full(len(one.X), np.nan)  # as all of a column may be
+        blank = np.full(len(one.X), np.nan)  # all values of the column may be missing
         columns = [beside.get(options.column_of(f), blank) for f in new]
         X = np.column_stack([one.X, *columns])
         completed.append(replace(one, X=X, features=(*one.features, *new)))
@@ -85,7 +85,7 @@ def features_of(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
                 f"column {name!r} holds {column.dtype} values, not numbers; leave it out as the "
                 "time column if that is what it is"
             )
-        if has_commas and column.dtype.kind == "O":  # of a column with a word, pandas reads none
+        if has_commas and column.dtype.kind == "O":  # pandas leaves it so beside a word
             column = column.map(lambda x: x.replace(",", ".") if isinstance(x, str) else x)
         try:
             numbers = pandas.to_numeric(column, errors="coerce")

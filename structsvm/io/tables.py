@@ -50,9 +50,9 @@ from structsvm.support import (
 )
 
 ABOVE_HEADER = " leaves out a line above the header"
-MIDNIGHT = " 00:00:00"  # what sheets put behind a date
+MIDNIGHT = " 00:00:00"  # added to dates by programs for sheets
 FEW_LABELS, ROWS_OF_A_LABEL = 50, 5
-"""Different values that a column looks like labels with, at most, and rows of each at least."""
+"""A column looks like one of labels with at most so many different values, of so many rows each."""
 
 
 def read_frame(
