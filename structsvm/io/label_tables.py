@@ -276,21 +276,22 @@ def _are_numbers_of_rows(file: LabelFile, column: str) -> bool:
 
 
 def after(start: float | str, lasting: float | str, line: int) -> float | str:
-    """The end of a stretch that lasts so many seconds, written as its start is."""
-    if isinstance(start, str) and not isinstance(lasting, str):
+    """The end of a stretch, written as its start is; it lasts so many seconds, or a clock time."""
+    seconds = clock_in(lasting) if isinstance(lasting, str) else lasting
+    if isinstance(start, str) and seconds is not None:
         is_of_day = OF_DAY.fullmatch(start) is not None
         since_midnight = clock_in(start) if is_of_day else None
         if since_midnight is not None:
-            return _on_clock(since_midnight + lasting)
+            return _on_clock(since_midnight + seconds)
         if is_of_day or YEAR_FIRST.match(start):
             pandas = require("pandas", "files", "reading times")
-            end = pandas.Timestamp(start) + pandas.Timedelta(seconds=lasting)
+            end = pandas.Timestamp(start) + pandas.Timedelta(seconds=seconds)
             return f"{end:%H:%M:%S.%f}" if is_of_day else str(end)
-    if isinstance(lasting, str) or isinstance(start, str):
+    if seconds is None or isinstance(start, str):
         raise DataError(
             f"line {line}: a duration is for a start in seconds, or for a date with the year first"
         )
-    return round(start + lasting, 9)
+    return round(start + seconds, 9)
 
 
 def _on_clock(seconds: float) -> str:

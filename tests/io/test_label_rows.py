@@ -321,6 +321,9 @@ def test_times_are_seconds_however_they_are_written(tmp_path, form, times):
     lasting = [(form(a), b - a, c) for a, b, c in STATES]
     text = table("start,duration,label", lasting)
     assert labels(tmp_path, text, recording=cow(times)) == Y
+    on_clock = [(start, f"0:{seconds:02}", label) for start, seconds, label in lasting]
+    text = table("start,duration,label", on_clock)
+    assert labels(tmp_path, text, recording=cow(times)) == Y
 
 
 @cases(
