@@ -5,6 +5,26 @@ from inspect import Parameter, Signature, signature
 import pytest
 
 
+def entries_of(table):
+    """Return a decorator that puts a function into a table under a name."""
+
+    def named(name):
+        def added(function):
+            table[name] = function
+            return function
+
+        return added
+
+    return named
+
+
+class Bomb:
+    """An object that fails the test when it is unpickled."""
+
+    def __reduce__(self):
+        return pytest.fail, ("a pickle was loaded",)
+
+
 def cases(*rows, ids=None):
     """Give a test its last arguments: each row is a tuple of several, or a value of one alone."""
     rows = [row if isinstance(row, tuple) else (row,) for row in rows]

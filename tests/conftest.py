@@ -150,6 +150,24 @@ def client():
         yield client
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """Return a headless Chromium."""
+    from browsers import chromium
+
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture
+def closed_figures():
+    """Close the figures that a test draws."""
+    yield
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
 @pytest.fixture
 def backend(request):
     """Return what makes a backend of two workers by its name."""

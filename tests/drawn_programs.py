@@ -40,6 +40,17 @@ BESIDE = {"squares": cp.sum_squares, "norm": cp.norm, "norm1": cp.norm1}
 """Terms beside the atoms."""
 
 
+def corners(A, c=0.0):
+    """Return an oracle of the highest of some planes, ``max(c + A x)``, and its slope."""
+
+    def oracle(x):
+        heights = c + A @ x
+        k = heights.argmax()
+        return heights[k], A[k]
+
+    return oracle
+
+
 @dataclass
 class Drawn:
     """A program, the explicit one in units of 1, and what it is called."""

@@ -6,7 +6,7 @@ for stands in its row, and has to end in an error of ours with a reason, never i
 
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from cases import entries_of
 from recording_cases import NAMES, OnDemand, recordings_of_states, scores_of_states
 from sklearn.base import clone
 
@@ -140,16 +141,7 @@ class Case:
 
 
 VIEWS: dict[str, Callable[[Case], None]] = {}
-
-
-def view(name: str) -> Callable[[Callable[[Case], None]], Callable[[Case], None]]:
-    """Add a function to VIEWS."""
-
-    def added(function: Callable[[Case], None]) -> Callable[[Case], None]:
-        VIEWS[name] = function
-        return function
-
-    return added
+view = entries_of(VIEWS)
 
 
 @view("answers")
@@ -471,15 +463,6 @@ def test_every_view_of_every_method_works_or_is_refused_with_a_reason(
     with pytest.raises(StructSVMError) as refused:
         VIEWS[name](case)
     assert len(str(refused.value)) > 20
-
-
-@pytest.fixture(autouse=True)
-def closed_figures() -> Iterator[None]:
-    """Close the figures that a test draws."""
-    yield
-    from matplotlib import pyplot
-
-    pyplot.close("all")
 
 
 def test_views_that_a_method_has_no_use_for_exist() -> None:

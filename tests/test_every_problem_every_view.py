@@ -18,6 +18,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from cases import entries_of
 from cut_cases import disc, write_images
 from sklearn.model_selection import cross_val_score
 
@@ -238,16 +239,7 @@ class Shell:
 
 
 VIEWS: dict[str, Callable[[Case, Shell], None]] = {}
-
-
-def view(name: str) -> Callable[[Callable[[Case, Shell], None]], Callable[[Case, Shell], None]]:
-    """Add a function to VIEWS."""
-
-    def added(function: Callable[[Case, Shell], None]) -> Callable[[Case, Shell], None]:
-        VIEWS[name] = function
-        return function
-
-    return added
+view = entries_of(VIEWS)
 
 
 @view("fit")
@@ -571,15 +563,6 @@ def test_every_view_of_every_problem_works_or_is_refused_with_a_reason(
     with pytest.raises(StructSVMError) as refused:
         VIEWS[name](case, shell)
     assert len(str(refused.value)) > 20
-
-
-@pytest.fixture(autouse=True)
-def closed_figures() -> Iterator[None]:
-    """Close the figures that a test draws."""
-    yield
-    from matplotlib import pyplot
-
-    pyplot.close("all")
 
 
 def test_views_that_a_problem_has_no_use_for_exist() -> None:

@@ -148,7 +148,7 @@ def test_contradicting_links_are_both_named(labels: PartialLabels, named: tuple[
     assert all(name in str(caught.value) for name in named), str(caught.value)
 
 
-test_refuses_what_does_not_suit = refused(
+test_partial_labels_that_do_not_suit_the_problem_are_refused = refused(
     DataError,
     lambda given, contiguous: PartialLabels(**given).constraint(4, contiguous),
     ({"labels": [0, 1, -1]}, True, "4 samples but labels of shape"),
@@ -164,7 +164,7 @@ test_refuses_what_does_not_suit = refused(
 )
 
 
-test_refuses_other_forms = refused(
+test_partial_labels_of_other_forms_are_refused = refused(
     DataError,
     lambda given: PartialLabels(**given),
     ({"labels": [[0]]}, "non-empty vector"),

@@ -127,7 +127,7 @@ def test_labels_without_labelled_neighbours_cannot_be_tuned_on(rng):
         BoundaryClassifier("logistic").fit(Xs, ys)
 
 
-test_settings_of_the_baselines_are_checked_when_fitted = refused(
+test_impossible_settings_of_frame_and_boundary_classifiers_are_refused = refused(
     SettingsError,
     lambda rng, baseline: baseline.fit(recordings(3, rng), [NAMES] * 3),
     (FrameClassifier(RidgeClassifier()), "with predict_proba, got Ridge"),
@@ -155,7 +155,7 @@ def test_the_boundary_classifier_learns_from_breakpoints_alone(ys, estimator, rn
     assert [p.shape for p in baseline.predict_proba(new)] == [(30,)] * 3
 
 
-test_labels_that_boundaries_cannot_be_learned_from_say_why = refused(
+test_the_boundary_classifier_refuses_labels_without_boundaries = refused(
     DataError,
     lambda rng, ys: BoundaryClassifier("logistic").fit(recordings(3, rng), ys),
     (None, "there are no labels"),

@@ -128,7 +128,7 @@ def test_iterators_are_accepted_for_all_arguments(learner):
     assert seen[0] == seen[1]
 
 
-test_what_cannot_be_learned_from = refused(
+test_input_that_cannot_be_learned_from_is_refused = refused(
     DataError,
     lambda Xs, ys: clone(PLAIN).fit(Xs, ys),
     ([RECORDINGS[0], Recording("bare", XS[0], None, ("a", "b", "c"))], None, "no labels: bare"),
@@ -212,7 +212,7 @@ def test_recordings_without_a_group_are_each_their_own_group(unknown):
         StateScores("logistic").fit_transform(XS, YS, groups)
 
 
-test_groups_that_are_none = refused(
+test_malformed_groups_are_refused = refused(
     DataError,
     lambda groups: folds(XS, YS, groups),
     ([1, "1", 2, 2, 3, 3], "groups do not compare .*: give text or numbers"),

@@ -275,7 +275,7 @@ class TestRefusals:
         with pytest.raises(DataError, match="recording 4 has features d, c, b, a, expected a, b"):
             MetricLearner().fit(OnDemand(frames), YS)
 
-    test_a_recording_that_changes_between_rounds = refused(
+    test_a_recording_that_changes_between_rounds_is_refused = refused(
         DataError,
         lambda change: MetricLearner().fit(OnDemand(XS, {1: change}), YS),
         (lambda X: X[:, :3], r"recording 1 has changed .*\(220, 4\) then, \(220, 3\) now"),

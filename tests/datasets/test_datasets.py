@@ -50,7 +50,7 @@ class TestDigits:
         assert len(test) > 700  # of 768
         assert not train & test
 
-    test_settings_that_cannot_be = refused(
+    test_impossible_settings_of_digits_are_refused = refused(
         SettingsError,
         lambda options: digits_recordings(1, **options),
         ({"split": "all"}, r"split must be one of \('train', 'test'\), got 'all'"),
@@ -88,7 +88,7 @@ class TestRelevantChanges:
         relevant = np.vstack([train, test])[:, :10]
         assert np.linalg.matrix_rank(relevant) == 3
 
-    test_settings_that_cannot_be = refused(
+    test_impossible_settings_of_relevant_changes_are_refused = refused(
         SettingsError,
         lambda options: relevant_changes(1, **options),
         ({"n_relevant": 400}, r"n_relevant must be in 1..300 \(n_features\), got 400"),

@@ -218,7 +218,7 @@ def test_every_file_has_a_checksum(public_set):
     assert len(bytes.fromhex(public_set.commit)) == 20
 
 
-test_what_is_not_in_a_set = refused(
+test_parts_that_a_public_set_does_not_have_are_refused = refused(
     SettingsError,
     lambda call: call(),
     (lambda: datasets.fetch_har_spsw([24]), r"subjects must be one of \['s01', .*, got 's24'"),

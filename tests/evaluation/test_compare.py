@@ -50,12 +50,6 @@ def comparison(data):
     return compare_solvers(ChangePoint(), *data, NAMES, stopping=stopping)
 
 
-@pytest.fixture
-def no_figures_left():
-    yield
-    plt.close("all")
-
-
 def test_certified_intervals_of_all_solvers_overlap(comparison):
     """Certified intervals of the same minimum overlap, all of them."""
     solutions = comparison.solutions.values()
@@ -64,7 +58,7 @@ def test_certified_intervals_of_all_solvers_overlap(comparison):
     assert max(s.lower for s in solutions) <= min(s.upper for s in solutions) + 1e-9
 
 
-@pytest.mark.usefixtures("no_figures_left")
+@pytest.mark.usefixtures("closed_figures")
 def test_gaps_of_solvers_are_drawn_over_seconds_and_calls(comparison):
     pair = plot_gaps(comparison.solutions)
     assert [ax.get_xlabel() for ax in pair] == ["seconds", "oracle calls"]
@@ -154,7 +148,7 @@ def test_objects_that_are_no_solvers_are_refused(data, solvers, complaint):
         compare_solvers(ChangePoint(), *data, solvers, stopping=Stopping(0.2))
 
 
-@pytest.mark.usefixtures("no_figures_left")
+@pytest.mark.usefixtures("closed_figures")
 def test_gaps_are_drawn_of_learners_and_solutions(comparison):
     """Of one learner or several, their solutions, or a comparison; of any problem."""
     svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(*blobs(np.random.default_rng(0)))
@@ -237,7 +231,7 @@ def test_repeats_give_the_median_run_and_the_spread_of_seconds(data):
         compare_solvers(ChangePoint(), *data, repeats=0)
 
 
-@pytest.mark.usefixtures("no_figures_left")
+@pytest.mark.usefixtures("closed_figures")
 def test_an_excess_is_drawn_against_the_named_axes(comparison):
     three = plot_gaps(
         list(comparison.solutions.values()),

@@ -86,7 +86,7 @@ def test_very_short_recordings_have_boundary_scores():
     assert fitted.transform([np.zeros((2, 2))])[0].shape == (2, 2)
 
 
-test_what_cannot_be_learned_from_says_why = refused(
+test_boundary_scores_refuse_recordings_that_cannot_be_learned_from = refused(
     DataError,
     lambda n, ys, groups: scores().fit(recordings(n), ys, groups),
     (1, [ENDS], None, "there is only one recording"),

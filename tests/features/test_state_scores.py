@@ -154,7 +154,7 @@ def test_probabilities_that_are_not_finite_are_refused(rng):
         StateScores(Fails(0, np.nan), lags=(0,)).fit_transform(Xs, [NAMES] * 3)
 
 
-test_settings_are_checked_when_fitted = refused(
+test_impossible_settings_of_state_scores_are_refused_by_fit = refused(
     SettingsError,
     lambda rng, scores: scores.fit_transform(recordings(2, rng), [NAMES] * 2),
     (StateScores(SVC()), "with predict_proba, got SVC.*CalibratedClassifierCV"),
@@ -169,7 +169,7 @@ test_settings_are_checked_when_fitted = refused(
 OTHERS = np.where(NAMES == "walk", "rest", NAMES)
 
 
-test_labels_that_cannot_be_learned_from_say_why = refused(
+test_state_scores_refuse_labels_that_cannot_be_learned_from = refused(
     DataError,
     lambda rng, ys, groups: StateScores("logistic", lags=(0,)).fit_transform(
         recordings(3, rng), ys, groups

@@ -98,7 +98,7 @@ def uneven():
     return graph
 
 
-test_what_is_no_graph_is_refused = refused(
+test_objects_that_are_no_graphs_are_refused = refused(
     DataError,
     lambda make: make(),
     (lambda: from_networkx(directed()), "to_undirected"),
@@ -182,7 +182,7 @@ def test_features_of_pixels_are_named_by_their_channels(image, names):
     assert from_image(image, settings).features == names
 
 
-test_image_settings_are_checked = refused(
+test_impossible_settings_of_image_graphs_are_refused = refused(
     SettingsError,
     lambda settings: GraphOfImage(**settings),
     ({"nodes": "voxels"}, "nodes must be one of"),

@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from cases import cases
+from cases import Bomb, cases
 from programs import loaded
 from scipy.io import savemat
 
@@ -194,10 +194,6 @@ class TestBadArchives:
             assert "no .npz file" in complaint(file)
 
     def test_pickled_objects_in_npz_files_are_never_loaded(self, tmp_path):
-        class Bomb:
-            def __reduce__(self):
-                return pytest.fail, ("a pickle was loaded",)
-
         np.savez(tmp_path / "one.npz", X=np.array([Bomb()], dtype=object), y=[0])
         assert "pickled objects, which are never loaded (save names as text" in complaint(tmp_path)
 

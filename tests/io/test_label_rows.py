@@ -71,7 +71,7 @@ def test_rows_that_start_and_stop_are_pairs(tmp_path, text):
     assert labels(tmp_path, text) == Y
 
 
-test_pairs_that_lack_one = refused(
+test_starts_and_stops_without_their_pair_are_refused = refused(
     DataError,
     lambda tmp_path, rows: labels(tmp_path, table("time,behavior,status", rows)),
     ([(0, "a", "START"), (5, "b", "STOP")], r"'b' stops at 5.0 and never started \(line 3\)"),
@@ -399,7 +399,7 @@ def test_a_column_for_each_label_may_have_several_at_once(tmp_path):
     assert list(layers) == ["eat", "walk"]
 
 
-test_what_is_refused_in_words_that_name_the_way_out = refused(
+test_label_rows_that_cannot_be_read_are_refused_with_advice = refused(
     DataError,
     lambda tmp_path, name, text: labels(tmp_path, text, name),
     ("cow.csv", "time,note\n20,a\n", "no column of the label; .* name it with label="),

@@ -159,7 +159,7 @@ STRETCH = {"start": 0, "end": 10, "timeserieslabels": ["a"]}
 TASK = {"data": {"csv": "show.csv"}}
 
 
-test_a_task_without_labels_is_not_one_without_a_change = refused(
+test_a_task_without_labels_is_refused_rather_than_read_as_unchanged = refused(
     DataError,
     lambda tmp_path, tasks: labelled(tmp_path, json.dumps(tasks), "json"),
     ([{"id": 1, "csv": "show.csv", "label": [STRETCH]}], "neither annotations nor predict"),

@@ -151,7 +151,7 @@ def test_what_is_refused_names_the_place_and_the_way_out(tmp_path, text, options
     assert str(caught.value).startswith(f"{path}: ")
 
 
-test_options_that_no_file_can_have = refused(
+test_impossible_options_of_tables_are_refused = refused(
     SettingsError,
     lambda tmp_path, options: read_recordings(put(tmp_path, TABLE), **options),
     ({"separator": "ab"}, "separator must be one letter"),

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browsers import chromium, contrasts, screen_of
+from browsers import contrasts, screen_of
 from label_kit import Asking, served
 from media_files import tone, write_media
 from programs import CONTEXT, ready_to_fork
@@ -25,12 +25,6 @@ PATIENCE = 20  # seconds until a page that does not do what it should has failed
 LEARNING = 300  # the same of learning, which compiles what it needs first
 NAMES = ("low", "high")
 DATES = np.datetime64("2024-03-01T12:00:00") + np.arange(60) * np.timedelta64(1, "s")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture(autouse=True)

@@ -166,7 +166,7 @@ def test_impossible_settings_of_cuts_are_refused(rng, settings, message):
         MetricLearner(NormalizedCut(), **settings).fit(graphs, labels)
 
 
-test_the_problem_checks_its_settings = refused(
+test_impossible_settings_of_normalized_cut_are_refused = refused(
     SettingsError,
     lambda settings: NormalizedCut(**settings),
     ({"cluster_count": 2}, "cluster_count must be one of"),

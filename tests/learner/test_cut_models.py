@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from cases import refused
@@ -182,13 +181,14 @@ def test_overlays_are_drawn_on_images_of_all_kinds():
         overlay(np.zeros((4, 4)), labels)
 
 
+@pytest.mark.usefixtures("closed_figures")
 def test_images_are_drawn_with_and_without_their_cuts():
     image = np.zeros((6, 8, 3), dtype=np.uint8)
     assert plot_cut(image).images[0].get_array().shape == (6, 8, 3)
     assert plot_cut(image, np.arange(48).reshape(6, 8) // 24).images
-    plt.close("all")
 
 
+@pytest.mark.usefixtures("closed_figures")
 def test_masks_and_pictures_are_label_maps_and_images(tmp_path):
     image = np.zeros((6, 8, 3), dtype=np.uint8)
     mask = np.arange(8) >= np.full((6, 1), 4)
@@ -203,10 +203,9 @@ def test_masks_and_pictures_are_label_maps_and_images(tmp_path):
     np.testing.assert_array_equal(overlay(picture, drawn), expected)
     shown = plot_cut(str(tmp_path / "image.png"), Image.open(drawn)).images[0].get_array()
     np.testing.assert_array_equal(shown, expected)
-    plt.close("all")
 
 
-test_what_cannot_be_drawn_is_refused = refused(
+test_images_and_labels_that_cannot_be_drawn_are_refused = refused(
     DataError,
     lambda image, labels: plot_cut(image, labels),
     (np.full((4, 4), 200), None, "give uint8 .white is 255"),

@@ -128,7 +128,7 @@ test_bad_data_is_refused_with_its_place = refused(
 )
 
 
-test_impossible_numbers_of_segments = refused(
+test_impossible_numbers_of_segments_are_refused_by_predict = refused(
     DataError,
     lambda data, learner, asked: learner.predict(data[0], n_clusters=asked),
     (61, "recording 0 has 60 samples: it cannot have 61 segments"),

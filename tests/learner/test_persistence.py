@@ -12,7 +12,7 @@ from enum import Enum
 import cvxpy as cp
 import numpy as np
 import pytest
-from cases import cases
+from cases import Bomb, cases
 from programs import loaded
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -293,10 +293,6 @@ class TestBadFiles:
         assert "it holds a Serial" in complaint(model)
 
     def test_pickles_in_model_files_are_never_loaded(self, model):
-        class Bomb:
-            def __reduce__(self):
-                return pytest.fail, ("a pickle was loaded",)
-
         rewrite(model, f8=np.array([Bomb()], dtype=object))
         assert "damaged, or not a structsvm model" in complaint(model)
 

@@ -118,7 +118,7 @@ def test_margins_of_long_recordings_are_those_of_the_short_search(rng):
 
 TWO = StateScore(np.zeros((5, 2)), np.zeros((2, 3)), np.zeros((2, 2)), *np.zeros((2, 2)))
 TRUE = EquivalenceMatrix.from_breakpoints([2, 5])
-test_what_cannot_be_asked_is_refused = refused(
+test_impossible_questions_about_margins_are_refused = refused(
     OracleError,
     lambda ask: ask(),
     (lambda: best_states(TWO, None, Constraint(forced=(5,))), "forced boundary 5"),

@@ -87,7 +87,7 @@ def new_score(given):
 
 
 NINE = EquivalenceMatrix.from_breakpoints([9])
-test_what_is_no_score_is_refused = refused(
+test_malformed_scores_of_states_are_refused = refused(
     OracleError,
     lambda given: new_score(given),
     ({"samples": np.full((5, 2), np.nan)}, "samples must hold numbers"),
@@ -106,13 +106,13 @@ test_what_is_no_score_is_refused = refused(
     ({"truth": EquivalenceMatrix.from_breakpoints([5]), "truth_weight": -1.0}, "truth_weight"),
 )
 
-test_numbers_of_segments_that_cannot_be_are_refused = refused(
+test_impossible_numbers_of_segments_with_states_are_refused = refused(
     OracleError,
     lambda K: best_states(new_score({}), K),
     *((K, f"cannot make {K} segments out of 5") for K in (0, -1, 1.5, 6)),
 )
 
-test_states_that_are_none_are_refused = refused(
+test_malformed_known_states_are_refused = refused(
     OracleError,
     lambda states: new_score({}).value(np.array(states)),
     ([0, 1, -1, 0, 0], "states are 0..1"),
@@ -202,7 +202,7 @@ def spoilt(rng, x=None, y=None, **settings):
     return StructuredSVM(StateSequence(**{**free, **settings})).fit(xs, ys)
 
 
-test_samples_that_are_none_of_the_problem_are_refused = refused(
+test_instances_that_do_not_fit_a_state_sequence_are_refused = refused(
     DataError,
     lambda rng, given: spoilt(rng, **given),
     ({"y": [0] * 17 + [-1]}, "instance 1: the labelling: states are 0..1, and there are -1..0"),
@@ -212,7 +212,7 @@ test_samples_that_are_none_of_the_problem_are_refused = refused(
     ({"x": np.full((18, 2), np.nan)}, "instance 1 has nan"),
     ({"allowed": ~np.ones((2, 2), bool)}, "instance 0: its labelling has .* forbidden"),
 )
-test_settings_of_a_problem_that_are_none_are_refused = refused(
+test_impossible_settings_of_a_state_sequence_are_refused = refused(
     SettingsError,
     lambda rng, given: spoilt(rng, **given),
     ({"begins": np.ones(1, bool)}, "begins must be truth values"),
@@ -370,7 +370,7 @@ test_labels_that_break_a_rule_are_refused = refused(
 )
 
 
-test_settings_that_cannot_be_used_are_refused = refused(
+test_impossible_settings_of_a_state_segmenter_are_refused = refused(
     SettingsError,
     lambda rng, settings: StateSegmenter(**{"estimators": ["lda"], **settings}).fit(
         in_order(4, rng), [ABC] * 4
@@ -430,7 +430,7 @@ def test_segments_that_are_named_in_part_may_be_longer_than_their_names(rng, set
     assert all(row["end"] - row["start"] >= least.get(row["state"], 1) for row in short)
 
 
-test_rules_hold_where_all_of_a_segment_is_named = refused(
+test_labelled_segments_that_break_a_length_rule_are_refused = refused(
     DataError,
     lambda rng, settings, unknown: StateSegmenter(["lda"], **settings).fit(
         in_order(4, rng), [named_but(unknown, names=ABC)] * 4

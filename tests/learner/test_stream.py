@@ -293,7 +293,7 @@ class TestRefusals:
     def whole(learner):
         learner.fit(Xs[:2], ys[:2]).stream()
 
-    test_whole_recordings = refused(
+    test_learners_that_need_whole_recordings_have_no_stream = refused(
         SettingsError,
         whole,
         (MetricLearner(), "standardize='training'"),

@@ -196,7 +196,7 @@ def test_a_search_takes_the_number_of_segments(data, fitted):
     assert {g.n_clusters for g in guesses} == {3}
 
 
-test_settings_that_make_no_sense = refused(
+test_impossible_settings_of_a_search_are_refused = refused(
     SettingsError,
     lambda data, settings: small(**settings).fit(*data),
     ({"candidates": ("diagonal",)}, "must name 'untrained'"),

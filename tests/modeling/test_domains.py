@@ -8,7 +8,7 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
-from drawn_programs import FINE, SHORT, outcomes
+from drawn_programs import FINE, SHORT, corners, outcomes
 
 from structsvm.errors import OracleError, PluginError
 from structsvm.modeling import Infeasible, OracleMax
@@ -95,11 +95,7 @@ def within(oracle, A, b):
 
 
 ROWS = np.random.default_rng(0).normal(size=(50, 3))
-
-
-def highest(x):
-    k = (ROWS @ x).argmax()
-    return ROWS[k] @ x, ROWS[k]
+highest = corners(ROWS)
 
 
 SIDES = np.array([[1.0, 1.0, 1.0], [-1.0, 0.5, 0.0]])

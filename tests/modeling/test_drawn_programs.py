@@ -8,7 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from conic_bounds import dual_bound, proved_bound
-from drawn_programs import FINE, SHORT, outcomes
+from drawn_programs import FINE, SHORT, corners, outcomes
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import CertificateError
@@ -186,11 +186,7 @@ def test_the_first_point_is_no_part_of_the_proof(start, width):
     x = cp.Variable(4)
     x.value = np.full(4, start)
 
-    def largest(at):
-        k = at.argmax()
-        return at[k], np.eye(4)[k]
-
-    problem = cp.Problem(cp.Minimize(OracleMax(x, largest) + 1.0), [cp.abs(x) <= width])
+    problem = cp.Problem(cp.Minimize(OracleMax(x, corners(np.eye(4))) + 1.0), [cp.abs(x) <= width])
     value = problem.solve(method="cutting-plane", tol=1e-6)
     found = problem.solver_stats.extra_stats
     assert problem.status == cp.OPTIMAL
@@ -220,15 +216,12 @@ def test_a_conclusion_that_rests_on_the_units_of_the_data_says_so():
     A = rng.normal(size=(30, 3))
     c = rng.normal(size=30)
 
-    def corners(at):
-        k = (c + A @ at).argmax()
-        return c[k] + A[k] @ at, A[k]
-
+    highest = corners(A, c)
     free = cp.Variable(3)
     boxed = cp.Variable(3)
     problems = [
-        cp.Problem(cp.Minimize(OracleMax(free, corners))),
-        cp.Problem(cp.Minimize(OracleMax(boxed, corners)), [cp.norm(boxed) <= 10]),
+        cp.Problem(cp.Minimize(OracleMax(free, highest))),
+        cp.Problem(cp.Minimize(OracleMax(boxed, highest)), [cp.norm(boxed) <= 10]),
     ]
     for problem in problems:
         problem.solve(method="cutting-plane")
@@ -260,14 +253,10 @@ def test_points_keep_constraints_to_rounding(room, settings):
     A = rng.normal(size=(40, 4))
     c = 0.1 * rng.normal(size=40)
 
-    def corners(at):
-        k = (c + A @ at).argmax()
-        return c[k] + A[k] @ at, A[k]
-
     x = cp.Variable(4)
     X = cp.Variable((4, 4), PSD=True)
     kept = INSIDE[room](x, X)
-    problem = cp.Problem(cp.Minimize(OracleMax(x, corners)), kept)
+    problem = cp.Problem(cp.Minimize(OracleMax(x, corners(A, c))), kept)
     problem.solve(method="cutting-plane", **settings)
     found = problem.solver_stats.extra_stats
     y = cp.Variable(4)
@@ -285,12 +274,8 @@ def test_points_keep_constraints_to_rounding(room, settings):
 def test_constraints_without_an_inside_are_kept_to_the_accuracy_of_a_solver():
     x = cp.Variable(3)
 
-    def largest(at):
-        k = at.argmax()
-        return at[k], np.eye(3)[k]
-
     kept = [cp.sum(x) <= 1, cp.sum(x) >= 1, cp.norm(x - 1) <= 2]
-    problem = cp.Problem(cp.Minimize(OracleMax(x, largest)), kept)
+    problem = cp.Problem(cp.Minimize(OracleMax(x, corners(np.eye(3)))), kept)
     assert problem.solve(method="cutting-plane") == pytest.approx(1 / 3, abs=1e-4)
     found = problem.solver_stats.extra_stats
     assert found.violation <= 1e-6
@@ -329,11 +314,7 @@ def least_of_the_largest(**settings):
     """Minimise the largest entry in a box: -1."""
     x = cp.Variable(3)
 
-    def largest(at):
-        k = at.argmax()
-        return at[k], np.eye(3)[k]
-
-    problem = cp.Problem(cp.Minimize(OracleMax(x, largest)), [cp.norm_inf(x) <= 1])
+    problem = cp.Problem(cp.Minimize(OracleMax(x, corners(np.eye(3)))), [cp.norm_inf(x) <= 1])
     problem.solve(method="cutting-plane", **settings)
     return problem
 

@@ -8,6 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cases import cases, refused
+from drawn_programs import corners
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import (
@@ -19,17 +20,6 @@ from structsvm.errors import (
     SettingsError,
 )
 from structsvm.modeling import OracleMax
-
-
-def corners(A, c):
-    """An oracle of the highest of some planes."""
-
-    def oracle(x):
-        heights = c + A @ x
-        k = heights.argmax()
-        return heights[k], A[k]
-
-    return oracle
 
 
 def bends(A, c):
@@ -184,10 +174,7 @@ def test_declared_signs_and_monotonicity_count_for_the_rules_of_cvxpy():
     A = np.abs(rng.normal(size=(50, 3)))
     c = np.abs(rng.normal(size=50))
 
-    def oracle(z):
-        k = (c + A @ z).argmax()
-        return (c + A @ z)[k], A[k]
-
+    oracle = corners(A, c)
     x = cp.Variable(3)
     inside = cp.square(x - 1)
     known = OracleMax(inside, oracle, sign="nonneg", monotonicity="increasing")
@@ -204,9 +191,7 @@ def test_atoms_may_stand_inside_each_other():
     A = np.array([[1.0, 2.0], [-1.0, 0.5], [0.3, -2.0]])
     c = np.array([0.1, 0.4, -0.2])
 
-    def inner(x):
-        k = (c + A @ x).argmax()
-        return (c + A @ x)[k], A[k]
+    inner = corners(A, c)
 
     def outer(u):  # max(2 u - 1, u / 2)
         return max((2 * u - 1, 2.0), (0.5 * u, 0.5))
@@ -363,7 +348,7 @@ def test_a_late_failure_of_a_restricted_problem_leaves_the_best_point(curved):
     A = rng.normal(size=(30, 3))
     b = rng.normal(size=30)
     x = cp.Variable(3, nonneg=True)
-    most = OracleMax(x, lambda v: (float((A @ v + b).max()), A[int((A @ v + b).argmax())]))
+    most = OracleMax(x, corners(A, b))
     omega = cp.sum_squares(x) if curved else cp.norm1(x)
     room = [cp.sum(x) >= 1, cp.sum(x) <= 1 - 1e-8]
     problem = cp.Problem(cp.Minimize(most + 0.1 * omega), room)
@@ -495,11 +480,7 @@ def test_a_variance_of_returns_is_kept_below_its_limit(deviation):
 
 
 ROWS = np.random.default_rng(0).normal(size=(50, 3))
-
-
-def highest(x):
-    k = (ROWS @ x).argmax()
-    return ROWS[k] @ x, ROWS[k]
+highest = corners(ROWS)
 
 
 def problem_of(oracle, **declared):
@@ -696,7 +677,7 @@ SETTINGS = {
 }
 
 
-test_settings_are_checked = refused(
+test_impossible_settings_of_cutting_planes_are_refused = refused(
     SettingsError, lambda settings: solve(problem_of(highest), **settings), *SETTINGS.values()
 )
 
@@ -852,11 +833,7 @@ def test_a_problem_with_a_point_is_not_called_infeasible_for_its_large_numbers()
         x = cp.Variable(5)
         x.value = rng.normal(size=5) * 10.0 ** rng.integers(-3, 5)
 
-        def oracle(at, A=A, c=c):
-            k = (A @ at + c).argmax()
-            return A[k] @ at + c[k], A[k]
-
-        objective = cp.Minimize(OracleMax(x, oracle) + 1e7 * cp.norm1(x))
+        objective = cp.Minimize(OracleMax(x, corners(A, c)) + 1e7 * cp.norm1(x))
         problem = cp.Problem(objective, [x <= 0.1, cp.sum(x) >= -0.2])
         try:
             solve(problem)

@@ -77,7 +77,7 @@ def test_ties_of_the_exhaustive_oracle_go_to_the_first() -> None:
     assert two.labels.tolist() == [0, 0, 0, 1]
 
 
-test_bad_input = refused(
+test_the_exhaustive_oracle_refuses_too_many_samples_and_wrong_constraints = refused(
     OracleError,
     lambda oracle, T, constraint: oracle.ask(TraceObjective(np.zeros((T, 1))), constraint),
     (ExhaustiveOracle(), 12, Constraint(), "too many partitions of 12 samples"),

@@ -125,7 +125,7 @@ def test_links_without_a_number_of_clusters_are_refused(table) -> None:
         MetricLearner(Clustering()).fit([X], [links])
 
 
-test_links_of_samples_that_are_not_there_are_refused = refused(
+test_links_of_missing_samples_are_refused = refused(
     OracleError,
     lambda links: ClusteringOracle().ask(TraceObjective(np.eye(4)), Constraint(**links)),
     ({"together": ((0, -1),)}, "link of sample -1, and there are samples 0..3"),

@@ -196,7 +196,7 @@ def test_the_sequential_oracle_without_pruning_passes_its_checks() -> None:
     check_oracle(PLAIN, contiguous=True)
 
 
-test_impossible_constraints_are_refused = refused(
+test_impossible_constraints_on_segments_are_refused = refused(
     OracleError,
     lambda constraint: FAST.ask(TraceObjective(np.ones((6, 1))), constraint),
     (Constraint(n_clusters=7), "cannot make 7 clusters out of 6 samples"),
@@ -230,7 +230,7 @@ def test_the_sequential_oracle_takes_any_memory_layout(layout: str) -> None:
     assert FAST.maximize(TraceObjective(same, shift=-1.0)).y == expected.y
 
 
-test_what_compiled_code_relies_on_is_checked = refused(
+test_arrays_that_would_break_compiled_code_are_refused = refused(
     OracleError,
     lambda objective: TraceObjective(**{"Z": np.ones((3, 2)), **objective}),
     ({"Z": np.ones(3)}, r"Z must have shape \(T, r\) with T >= 1, got \(3,\)"),

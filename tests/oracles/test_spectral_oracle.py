@@ -227,7 +227,7 @@ def test_features_that_are_nearly_multiples_of_each_other_keep_an_orthonormal_ba
     "oracle", [SpectralOracle(), ClusteringOracle(n_init=2), SemidefiniteOracle()], ids=str
 )
 class TestEveryOracle:
-    test_impossible_constraints = refused(
+    test_every_clustering_oracle_refuses_impossible_constraints = refused(
         OracleError,
         lambda oracle, constraint: oracle.ask(TraceObjective(np.ones((4, 1))), constraint),
         (Constraint(n_clusters=5), "cannot make 5 clusters out of 4 samples"),

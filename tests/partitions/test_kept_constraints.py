@@ -94,7 +94,7 @@ REGION = Constraint(regions=(Region(2, 7, 1),))
 LINKS = Constraint(together=((0, 1),))
 
 
-test_what_an_oracle_does_not_take_is_refused_before_it_is_asked = refused(
+test_constraints_that_an_oracle_does_not_take_are_refused_before_the_call = refused(
     OracleError,
     lambda oracle, constraint: oracle.ask(OBJECTIVE, constraint),
     (Answering(None), REGION, r"Answering does not take regions \(region 2\.\.7 with 1 change"),

@@ -273,7 +273,7 @@ def test_trace_objective_is_its_dense_matrix(rng):
         assert objective.value(M) == pytest.approx(np.trace(A @ M.dense()))
 
 
-test_bad_objectives_are_refused = refused(
+test_malformed_trace_objectives_are_refused = refused(
     OracleError,
     lambda arguments: TraceObjective(**arguments),
     ({"Z": np.full((2, 1), np.nan)}, "not finite"),

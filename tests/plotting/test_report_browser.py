@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from browsers import chromium, contrasts, luminance, screen_of
+from browsers import contrasts, luminance, screen_of
 from recording_cases import changes
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
@@ -26,12 +26,6 @@ TRAIN, TEST = (
 )
 XS, YS = arrays_and_labels(TEST)
 NAMES = [f"walk {k}" for k in range(5)] + ["<b>tea & 'cake'</b><script>alert(1)</script>"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")

@@ -120,7 +120,7 @@ class TestWhitening:
             MetricLearner(Clustering(), "diagonal", whiten=0.5).fit(*table())
 
 
-test_bad_labels = refused(
+test_labels_that_do_not_fit_a_table_are_refused = refused(
     DataError,
     lambda labels: MetricLearner(Clustering()).fit(table()[0], labels),
     (np.zeros(60), "every table is one single cluster"),
@@ -135,7 +135,7 @@ test_bad_labels = refused(
 class TestMessages:
     """What was handed in is a table with rows and clusters, not a recording."""
 
-    test_at_the_door = refused(
+    test_bad_tables_are_refused_in_the_words_of_tables = refused(
         DataError,
         lambda X, y: MetricLearner(Clustering()).fit(X, y),
         ([], [], "no tables were given"),
@@ -151,7 +151,7 @@ class TestMessages:
     )
 
 
-test_bad_settings = refused(
+test_impossible_settings_of_clustering_are_refused = refused(
     SettingsError,
     lambda settings: Clustering(**settings),
     ({"cluster_count": 3}, r"cluster_count must be one of \('known', 'unknown'\), got 3"),

@@ -234,7 +234,7 @@ def test_labels_that_break_the_rule_are_named() -> None:
         MetricLearner(MinDwell(15)).fit(Xs, ys)
 
 
-test_lengths_that_make_no_sense_are_refused = refused(
+test_impossible_length_limits_are_refused = refused(
     SettingsError,
     lambda settings: ChangePoint(**settings),
     ({"min_length": 0}, "min_length must be an integer >= 1, got 0"),

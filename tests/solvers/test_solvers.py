@@ -175,7 +175,7 @@ def test_solvers_are_made_by_name():
     assert solver_from(own := BlockFrankWolfe()) is own
 
 
-test_solvers_and_settings_that_do_not_go_together = refused(
+test_solvers_refuse_settings_that_do_not_go_with_them = refused(
     SettingsError,
     lambda solver, settings: solver_from(solver, **settings),
     ("magic", {}, r"one of \['auto', .*'subgradient'\], got 'magic'"),
@@ -262,7 +262,7 @@ def test_the_null_weight_is_no_candidate_if_it_is_penalised_or_forbidden(tmp_pat
         assert solution.status is Status.OPTIMAL
 
 
-test_settings_are_checked = refused(
+test_impossible_settings_of_solvers_are_refused = refused(
     SettingsError,
     lambda make: make(),
     (lambda: CuttingPlane(slack="two"), "slack must be one of .*, got 'two'"),
