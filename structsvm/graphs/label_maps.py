@@ -78,8 +78,8 @@ def read_label_map(
     name = _check_kind(picture, MASK_KINDS)
     left_out = [_as_value(text) for text in missing]
     if name.lower().endswith(".npy"):
-        values = _with_hard_edges(name, _array(Path(picture), max_pixels).astype(np.int64))
-        return np.where(np.isin(values, left_out), -1, values), ""
+        values = _array(Path(picture), max_pixels).astype(np.int64)
+        return _with_hard_edges(name, np.where(np.isin(values, left_out), -1, values)), ""
     image = _opened(picture, name, max_pixels)
     values = _values(image, name)
     if values.ndim == 3:  # one integer for a colour
@@ -88,16 +88,16 @@ def read_label_map(
     values = np.where(_is_seen(image), values.astype(np.int64), TRANSPARENT)
     is_missing = np.isin(values, left_out) | np.isin(indices, left_out)
     doubt = "" if left_out else _doubt_about_void(name, np.unique(indices), LEAVES_OUT)
-    values = _with_hard_edges(name, values)
-    kinds = np.unique(values)
-    shades = np.unique(values & 255)
+    values = _with_hard_edges(name, np.where(is_missing, -1, values))
+    kinds = np.unique(values[values >= 0])
+    shades = np.unique(kinds & 255)
     near = shades.size > 2 and np.diff(shades).min() < NEAR_GREYS
     if kinds.size > MOST_LABELS or (near and name.lower().endswith(LOSSY)):
         raise DataError(
             f"{name} has {kinds.size} different values: it looks drawn with soft edges, or "
             "compressed with losses; save one value per region, as .png or .npy"
         )
-    return np.where(is_missing, -1, values), doubt
+    return values, doubt
 
 
 def _as_value(text: str) -> int:

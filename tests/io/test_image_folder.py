@@ -11,7 +11,7 @@ from PIL import Image, ImageFilter
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from structsvm.errors import DataError, DataWarning, SettingsError
-from structsvm.graphs.label_maps import label_map_of, pixels_of
+from structsvm.graphs.label_maps import label_map_of, pixels_of, read_label_map
 from structsvm.io import read_images
 
 RNG = np.random.default_rng(0)
@@ -260,6 +260,20 @@ def test_pixels_of_missing_labels_have_no_label(tmp_path, mask, kind, missing):
     (found,) = read_images(with_mask(tmp_path, mask, kind), missing_labels=missing)
     assert np.array_equal(found.labels == -1, RIM)
     assert np.unique(found.labels).size == 4 - (not DISC[X > 90].any())
+
+
+@pytest.mark.parametrize("kind", ["npy", "png"])
+@cases((slice(40, 60), slice(49, 52)), (slice(45, 55), slice(50, 100)), ids=["few", "many"])
+def test_missing_labels_beside_soft_edges_are_no_label(tmp_path, kind, rows, columns):
+    """A few in an array were taken for a soft edge; the edge beside many got their value."""
+    away = np.hypot(*np.mgrid[-50:50, -50:50])
+    mask = np.clip(200 - 40 * (away - 25), 0, 200).astype(np.uint8)
+    mask[rows, columns] = 255
+    path = write(tmp_path / f"mask.{kind}", mask)
+    with pytest.warns(DataWarning, match="soft edges"):
+        labels, _ = read_label_map(path, missing=["255"])
+    assert (labels[rows, columns] == -1).all()
+    assert np.unique(labels).tolist() == [-1, 0, 200]
 
 
 def test_a_label_255_beside_small_ones_is_warned_of_once(tmp_path):
