@@ -57,7 +57,8 @@ def margin_rates(
     Raises
     ------
     DataError, SettingsError
-        If partitions are not segmentations, nothing can be held out, or no change is found.
+        If partitions are not segmentations, nothing can be held out, no recording is labelled in
+        full, or no change is found.
     LearningError
         If nothing can be learned without one of the folds.
 
@@ -84,40 +85,42 @@ def margin_rates(
     excess = []
     of_groups = []
     alarms = []
-    for own, instance, labels, group in split.held_out_by(learner):
+    for fitted, instance, labels, group in split.held_out_by(learner):
         if labels.truth is None:
             continue
-        asked = data.problem, instance, Constraint(own.model_.n_parts)
-        of_changes, of_instance = own.model_.margins(*asked, tolerance)
-        unit = own.model_.unit
+        question = data.problem, instance, Constraint(fitted.model_.n_parts)
+        of_changes, of_instance = fitted.model_.margins(*question, tolerance)
+        unit = fitted.model_.unit
         margins.append(of_instance / unit)
         right.append(hits(of_changes.partition, labels.truth, tolerance))
         true = labels.truth.boundaries[1:-1]
-        excess.append(own.model_.losses_with(*asked, true) / unit)
+        excess.append(fitted.model_.losses_with(*question, true) / unit)
         of_groups.append(group)
-        alarms.append(_false_alarms(own, instance, labels.truth, tolerance))
+        alarms.append(_false_alarms(fitted, instance, labels.truth, tolerance))
+    if not margins:
+        raise DataError(f"no {words.whole} is labelled in full: margins need all changes of some")
     rates = np.concatenate(margins), np.concatenate(right), tolerance, len(data)
     levels = ChangeLevels.of(excess, of_groups)
     return MarginRates.of(*rates, levels, FalseAlarms.of(alarms))
 
 
 def _false_alarms(
-    own: Learner, instance: Instance, truth: EquivalenceMatrix, tolerance: int
+    learner: Learner, instance: Instance, truth: EquivalenceMatrix, tolerance: int
 ) -> FalseAlarms | None:
     """False alarms of a stream over the recording; None if the method cannot stream."""
-    if max(own.inputs_.reach) == inf:
+    if max(learner.inputs_.reach) == inf:
         return None
     try:
-        search = own.model_.online(own.problem_, MAX_CANDIDATES)
+        search = learner.model_.online(learner.problem_, MAX_CANDIDATES)
     except SettingsError:
         return None
     rises: list[Rise] = []
     tracker = ChangeTracker(search, tolerance, inf, rises=rises)
-    seen = instance.states if own.model_.keeps_states else instance.X
-    for row in own.model_.online_rows(np.asarray(seen))[:, None]:  # one by one
+    samples = instance.states if learner.model_.keeps_states else instance.X
+    for row in learner.model_.online_rows(np.asarray(samples))[:, None]:  # one by one
         tracker.after(row)
     true = truth.boundaries[1:-1]
     is_near = np.abs(np.array([one.place for one in rises])[:, None] - true) <= tolerance
-    spans = np.array([one[:2] for one in rises]).reshape(-1, 2) / own.model_.unit
+    spans = np.array([one[:2] for one in rises]).reshape(-1, 2) / learner.model_.unit
     n_found = int(is_near.any(axis=0).sum())
     return FalseAlarms(spans[~is_near.any(axis=1)], instance.n_samples, n_found, true.size)

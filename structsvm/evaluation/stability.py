@@ -11,7 +11,7 @@ from structsvm.data import units_of
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
 from structsvm.learner import MetricLearner
 from structsvm.learner.preparing import read_training
-from structsvm.support import Floats, stage
+from structsvm.support import Floats, refuse_below, stage
 
 MOST_DRAWS = 10  # draws of one resample that may fail in turn, because their labels have no change
 
@@ -65,8 +65,9 @@ def weight_stability(
 
     Raises
     ------
-    DataError
-        If there is only one recording or group, or hardly any resample can be learned from.
+    DataError, SettingsError
+        If there is only one recording or group, hardly any resample can be learned from, the
+        learner has no metric, or ``n_resamples`` is below 1.
 
     Examples
     --------
@@ -83,6 +84,7 @@ def weight_stability(
         raise SettingsError(
             f"weights of features are those of a metric, and a {type(learner).__name__} has none"
         )
+    refuse_below(1, "n_resamples", n_resamples)
     data = read_training(learner, Xs, ys, groups=groups)
     words = data.problem.traits.words
     units = units_of(data.groups, len(data), words)[1]
@@ -94,22 +96,22 @@ def weight_stability(
     rng = np.random.default_rng(random_state)
     shares = []
     with without_warnings(DataWarning, ConvergenceWarning):
-        whole = clone(learner).fit(data)
+        on_all = clone(learner).fit(data)
         for _ in stage("resamples", range(n_resamples)):
             for _ in range(MOST_DRAWS):
                 counts = np.bincount(rng.integers(G, size=G), minlength=G)[units]
                 try:
-                    own = clone(learner).fit(replace(data, weights=data.weights * counts))
+                    fitted = clone(learner).fit(replace(data, weights=data.weights * counts))
                 except (DataError, LearningError):
                     continue  # the labels that were drawn have no change
-                shares.append(_shares(own))
+                shares.append(_shares(fitted))
                 break
             else:
                 raise DataError(
                     f"{MOST_DRAWS} resamples running taught nothing: too few of the labels have a "
                     "change"
                 )
-    return WeightStability(tuple(whole.metric_feature_names_), np.array(shares), _shares(whole))
+    return WeightStability(tuple(on_all.metric_feature_names_), np.array(shares), _shares(on_all))
 
 
 def _shares(learner: MetricLearner) -> Floats:

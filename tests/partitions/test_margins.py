@@ -144,6 +144,12 @@ class TestRates:
         with pytest.raises(DataError, match="no change was found"):
             MarginRates.of(np.empty(0), np.empty(0, dtype=bool), 5, 2)
 
+    def test_rates_are_refused_if_no_recording_is_labelled_in_full(self, learned):
+        learner, Xs, ys = learned
+        partial = [np.where(np.arange(len(y)) < len(y) - 9, y, -1) for y in ys]
+        with pytest.raises(DataError, match="no recording is labelled in full"):
+            margin_rates(learner, Xs, partial, cv=2)
+
     def test_rates_are_refused_for_tables(self, tables):
         learner, X = tables
         with pytest.raises(DataError, match="a table has none"):
@@ -165,6 +171,8 @@ class TestStability:
         learner = MetricLearner(metric="diagonal")
         with pytest.raises(DataError, match="one group: there is nothing to resample"):
             weight_stability(learner, Xs, ys, groups=["a"] * 6)
+        with pytest.raises(SettingsError, match="n_resamples must be an integer >= 1, got 0"):
+            weight_stability(learner, Xs, ys, n_resamples=0)
 
 
 class TestRules:
