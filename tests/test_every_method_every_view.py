@@ -44,6 +44,7 @@ from structsvm.model_selection.named import LEARNERS
 from structsvm.plotting import report_page
 
 pytestmark = [
+    pytest.mark.usefixtures("closed_figures"),
     pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning"),
     pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning"),
 ]

@@ -43,6 +43,7 @@ from structsvm.plotting import feature_weights, report_page
 from structsvm.plotting.words import eigenvalues, scaled_metric
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 Instance = tuple[Any, np.ndarray]
 
