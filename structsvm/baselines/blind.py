@@ -39,14 +39,14 @@ class BlindLearner(Learner):
         """The model of least mean loss on labelled stretches of recordings of these lengths."""
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
-        parts = []
+        stretches = []
         for i, (instance, labels) in enumerate(zip(data.instances, data.labels, strict=True)):
             for rows, truth in zip(*labels.part, strict=True):
                 end = int(rows[-1]) + 1
-                parts.append(Stretch(i, int(rows[0]), end, truth, instance.n_samples))
-        if all(part.truth.n_clusters == 1 for part in parts):
+                stretches.append(Stretch(i, int(rows[0]), end, truth, instance.n_samples))
+        if all(part.truth.n_clusters == 1 for part in stretches):
             raise DataError("no recording has a change: there is no boundary to learn from")
-        return Learned(AsMeasured(), self._chosen(parts, [x.n_samples for x in data.instances]))
+        return Learned(AsMeasured(), self._chosen(stretches, [x.n_samples for x in data.instances]))
 
 
 class BlindModel(Model):
@@ -150,8 +150,8 @@ class FixedTimes(BlindLearner):
         judged = (whole or stretches)[:: -(-len(whole or stretches) // MAX_SEGMENTATIONS)]
         changes: dict[int, list[int]] = {}
         for part in judged:
-            own = (part.start + part.truth.boundaries[1:-1]).tolist()
-            changes.setdefault(part.recording, []).extend(own)
+            places = (part.start + part.truth.boundaries[1:-1]).tolist()
+            changes.setdefault(part.recording, []).extend(places)
         sizes = {i: float(lengths[i]) for i in changes}
         protocols = _protocols(list(map(np.array, changes.values())), np.array([*sizes.values()]))
         truths = [part.truth for part in judged]
@@ -161,7 +161,7 @@ class FixedTimes(BlindLearner):
         ]
         losses = losses_of(truths, segmentations).mean(axis=1)
         order = np.argsort(losses, kind="stable")
-        shares = [np.array(own) / sizes[i] for i, own in changes.items()]
+        shares = [np.array(places) / sizes[i] for i, places in changes.items()]
         self.loss_ = float(losses[order[0]])
         return ProtocolTimes(tuple(protocols[k] for k in order), np.concatenate(shares))
 
@@ -188,19 +188,19 @@ class ProtocolTimes(BlindModel):
 def _protocols(changes: Sequence[Floats], sizes: Floats) -> list[Times]:
     """Candidate times, from the changes (n_i,) of each recording and the lengths (N,)."""
     protocols: list[Times] = []
-    counts = np.array([own.size for own in changes])
+    counts = np.array([places.size for places in changes])
     for n in dict.fromkeys(counts.tolist()):
         which = np.flatnonzero(counts == n)
         protocols += _clocks(np.array([changes[i] for i in which.tolist()]), sizes[which])
-    for own, T in zip(changes, sizes, strict=True):
-        protocols += _clocks(own[None], np.array([T]))
+    for places, T in zip(changes, sizes, strict=True):
+        protocols += _clocks(places[None], np.array([T]))
     # Recordings that end early, or begin late, have only some of the changes.
     longest = int(counts.max())
     first = np.full((len(changes), longest), np.nan)
     last = np.full((len(changes), longest), np.nan)
-    for i, own in enumerate(changes):
-        first[i, : own.size] = own
-        last[i, longest - own.size :] = own - sizes[i]
+    for i, places in enumerate(changes):
+        first[i, : places.size] = places
+        last[i, longest - places.size :] = places - sizes[i]
     protocols.append((np.zeros(longest), np.nanmedian(first, axis=0)))
     protocols.append((np.ones(longest), np.nanmedian(last, axis=0)))
     return protocols
@@ -281,8 +281,8 @@ def blind_to(problem: PartitionProblem, learned_from: TrainingSummary) -> dict[s
     The most frequent name is one of them if the labels had names.
     """
     boundaries: dict[int, list[Sequence[int]]] = {}
-    for i, *own in learned_from.stretches:
-        boundaries.setdefault(i, []).append(own)
+    for i, *edges in learned_from.stretches:
+        boundaries.setdefault(i, []).append(edges)
     labels = [_known(T, boundaries.get(i, [])) for i, T in enumerate(learned_from.n_samples)]
     has_changes = any(len(one) >= WITH_CHANGE for one in learned_from.stretches)
     methods = blind_methods(has_changes)
@@ -297,7 +297,7 @@ def _known(T: int, boundaries: Sequence[Sequence[int]]) -> Known:
     """The labels of a recording, given the segment boundaries of each labelled stretch."""
     if boundaries and (boundaries[0][0], boundaries[0][-1]) == (0, T):
         return Known.of(EquivalenceMatrix.from_boundaries(np.array(boundaries[0])))
-    forced = set(chain.from_iterable(own[1:-1] for own in boundaries))
-    inside = set(chain.from_iterable(range(own[0] + 1, own[-1]) for own in boundaries))
+    forced = set(chain.from_iterable(edges[1:-1] for edges in boundaries))
+    inside = set(chain.from_iterable(range(edges[0] + 1, edges[-1]) for edges in boundaries))
     rules = Constraint(forced=tuple(sorted(forced)), forbidden=tuple(sorted(inside - forced)))
     return Known(T, rules, None, contiguous=True)

@@ -83,7 +83,7 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
         return Scored(held_out, stretches, fold, states.codes, units_of(groups, len(Xs))[1])
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
-        seen = [part.of(scored.probabilities)[:, 1] for part in scored.known]
+        probabilities = [part.of(scored.probabilities)[:, 1] for part in scored.known]
 
         @cache  # many settings pick the same peaks
         def loss(i: int, ends: tuple[int, ...]) -> float:
@@ -92,7 +92,7 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
         choices: list[tuple[int, float, int]] = []
         by_price = []
         for spread, distance in product(SPREADS, DISTANCES):
-            sums = [sums_of(p, spread) for p in seen]
+            sums = [sums_of(p, spread) for p in probabilities]
             thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES)).tolist()
             choices += [(spread, t, distance) for t in thresholds]
             of_each = []

@@ -110,8 +110,8 @@ class FrameClassifier(FrameLearner):
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
         prices = sorted({*map(float, CHANGE_PRICES if self.prices is None else self.prices)})
-        seen = scored.seen(self.smoothing)
-        by_price = [[runs_of(best_path(L, price)).breakpoints for L in seen] for price in prices]
+        scores = scored.seen(self.smoothing)
+        by_price = [[runs_of(best_path(L, price)).breakpoints for L in scores] for price in prices]
         return prices, losses_of([part.truth for part in scored.known], by_price)
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> "PricedStates":
@@ -203,11 +203,11 @@ class SmoothedScores(ScoreLearner):
         typical = typical_length(scored.sequences) if self.tuned else 0.0
         widths, least = ([max(1, round(k * typical)) for k in of] for of in (WIDTHS, SHORTEST))
         choices = sorted({*product(widths, least)})
-        seen = [part.of(scored.probabilities) for part in scored.known]
+        scores = [part.of(scored.probabilities) for part in scored.known]
         by_setting = []
         for width, shortest in choices:
             model = SmoothedStates(width, shortest)
-            paths = [best_states(model.score(None, p)) for p in seen]
+            paths = [best_states(model.score(None, p)) for p in scores]
             by_setting.append([runs_of(path).breakpoints for path in paths])
         return choices, losses_of([part.truth for part in scored.known], by_setting)
 

@@ -184,14 +184,14 @@ def compare_on(
     refuse_below(1, "repeats", repeats)
     convex = risk.is_convex
     usual = DEFAULT_SOLVERS if convex else DEFAULT_DESCENTS
-    asked = _named(usual if solvers is None else solvers, stopping)
+    by_name = _named(usual if solvers is None else solvers, stopping)
     refused: dict[str, str] = {}
     for name in names_in(SOLVERS) if solvers is None else ():
         try:
-            asked[name] = solver_named(name, stopping or STOPPING)
+            by_name[name] = solver_named(name, stopping or STOPPING)
         except (PluginError, SettingsError) as error:
             refused[name] = str(error)
-    for name, solver in asked.items():
+    for name, solver in by_name.items():
         try:
             solver.check(risk)
         except SettingsError as error:
@@ -201,7 +201,7 @@ def compare_on(
     with single_threaded():
         # Once without a clock: the first call of an oracle may compile it.
         solver_from("auto", Stopping(max_iter=1), convex=convex).solve(risk)
-        suited = [(name, solver) for name, solver in asked.items() if name not in refused]
+        suited = [(name, solver) for name, solver in by_name.items() if name not in refused]
         runs = {
             name: sorted((solver.solve(risk) for _ in range(repeats)), key=attrgetter("seconds"))
             for name, solver in stage("solvers", suited)

@@ -98,9 +98,9 @@ def confusions_of(
     others |= set(chain.from_iterable(_names_of_pixels(M) for M in partitions))
     states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
     confusions = {}
-    for who, each in names_by.items():
+    for method, each in names_by.items():
         counts = [_counts(*one, states) for one in zip(truths, partitions, each, strict=True)]
-        confusions[who] = [Confusion(states, np.rint(one).astype(np.int64)) for one in counts]
+        confusions[method] = [Confusion(states, np.rint(one).astype(np.int64)) for one in counts]
     return confusions
 
 

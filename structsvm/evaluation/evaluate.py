@@ -161,11 +161,11 @@ def evaluate(
     labels = labels_of_each(form.labels(ys), measured, words)
     if split is not None:
         return evaluate_parts(learner, measured, labels, n_clusters, tolerance, split)
-    called = form.names or [str(i) for i in range(N)]
-    names = one_each(called if names is None else names, N, words, "name")
+    default_names = form.names or [str(i) for i in range(N)]
+    names = one_each(default_names if names is None else names, N, words, "name")
     axes = _axes(form.axes if times is None else times, measured, words)
     units = units_of(form.in_order(groups, "groups"), N, words)[1]
-    seen = learner.training_data_.warn_if_among([instance.data for instance in measured], words)
+    n_seen = learner.training_data_.warn_if_among([instance.data for instance in measured], words)
     instances = learner.inputs_(measured)
     labels_read = _scorable(learner, instances, labels)
     truths = [one.drawn for one in labels_read]
@@ -196,7 +196,7 @@ def evaluate(
         shown=shown,
         units=units,
         numbers=numbers,
-        evidence=Evidence(words, grouped=groups is not None, seen=seen, method=learner.called),
+        evidence=Evidence(words, grouped=groups is not None, seen=n_seen, method=learner.called),
     )
 
 

@@ -27,14 +27,14 @@ def evaluate_parts(
     labels_of_parts: Sequence[Any],
     n_clusters: Counts | str,
     tolerance: int,
-    asked: str,
+    kind: str,
 ) -> Evaluation:
     """Evaluate parts of one table; standard errors neglect that their training rows overlap."""
     # Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
     # are scaled separately, like new tables.
-    refuse_unlisted("split", asked, (ROWS, CLUSTERS, "auto"))
+    refuse_unlisted("split", kind, (ROWS, CLUSTERS, "auto"))
     if len(instances) != 1:
-        raise DataError(parameter("split", asked) + f" is for one table, got {len(instances)}")
+        raise DataError(parameter("split", kind) + f" is for one table, got {len(instances)}")
     learned_from = learner.training_data_
     labels = read_labels(learner.problem_, instances, labels_of_parts)
     data = TrainingSet(learner.problem_, instances, labels, np.ones(1), labels_of_parts)
@@ -44,13 +44,13 @@ def evaluate_parts(
             f"the model was learned from this table and {len(learned_from) - 1} more: judge it by "
             "tables it has not seen"
         )
-    if asked == "auto":
-        asked = (learner.question_ if is_learned_from else None) or ROWS
-    split = split_instances(asked, data, MOST_PARTS, 0)
+    if kind == "auto":
+        kind = (learner.question_ if is_learned_from else None) or ROWS
+    split = split_instances(kind, data, MOST_PARTS, 0)
     learned_from.warn_of_new_clusters(labels_of_parts, learner.question_)
     parts = split.held_out
     prepared = None
-    if not is_learned_from and asked == ROWS:
+    if not is_learned_from and kind == ROWS:
         whole = data.with_features([x.X for x in learner.inputs_(instances)])
         prepared = whole.cut(split.pieces).instances
     asked_for = asked_counts("true" if n_clusters is None else n_clusters, parts.truths)
@@ -58,21 +58,21 @@ def evaluate_parts(
     seen = [] if is_learned_from else learned_from.shares_known([x.data for x in parts.instances])
     return Evaluation.of(
         learner.problem_,
-        [f"{asked} {i}" for i in range(len(parts))],
+        [f"{kind} {i}" for i in range(len(parts))],
         parts.labels,
-        _found_in_parts(learner, split, asked, is_learned_from, counts, prepared),
+        _found_in_parts(learner, split, kind, is_learned_from, counts, prepared),
         tolerance,
         shown={"learned_again": is_learned_from},
         draws=split.draws,
         evidence=Evidence(split.words, seen=len(seen), method=learner.called),
-        question=question_in_words(asked, len(parts), is_learned_from),
+        question=question_in_words(kind, len(parts), is_learned_from),
     )
 
 
 def _found_in_parts(
     learner: Learner,
     split: Split,
-    asked: str,
+    kind: str,
     learns_again: bool,
     counts: Any,
     prepared: Sequence[Instance] | None,
@@ -80,22 +80,23 @@ def _found_in_parts(
     """Partitions of the parts, each by the learner, or by one that is fitted to the other parts."""
     parts = split.held_out.instances
     tuned = learner.baselines_
-    if asked == CLUSTERS:  # classifiers find no new clusters
+    if kind == CLUSTERS:  # classifiers find no new clusters
         tuned = {name: one for name, one in tuned.items() if one.sees is not None}
     alike: Any = clone(learner)
     scaled = getattr(learner.inputs_, "standardizer", None)
-    if asked == ROWS and scaled is not None and scaled.centres_each:
+    if kind == ROWS and scaled is not None and scaled.centres_each:
         alike.standardize = "training"
     guesses: Partitions = {}
     for k in stage("folds", range(len(split))):
         which = split.test(k).tolist()
-        own = copy(learner)
-        own.baselines_ = tuned
+        fitted = copy(learner)
+        fitted.baselines_ = tuned
         if learns_again:
-            own = split.learned_without(k, alike, baselines=[n for n in tuned if n != "untrained"])
+            baselines = [name for name in tuned if name != "untrained"]
+            fitted = split.learned_without(k, alike, baselines=baselines)
         measured = [parts[i] for i in which]
-        inputs = own.inputs_(measured) if prepared is None else [prepared[i] for i in which]
-        here = [K for i in which if (K := counts[i])]
-        for name, of_fold in found_by_all(own, measured, inputs, here)[0].items():
+        inputs = fitted.inputs_(measured) if prepared is None else [prepared[i] for i in which]
+        fold_counts = [K for i in which if (K := counts[i])]
+        for name, of_fold in found_by_all(fitted, measured, inputs, fold_counts)[0].items():
             guesses.setdefault(name, []).extend(of_fold)
     return guesses

@@ -42,16 +42,18 @@ def found_by_all(
             f"{learner.called} was learned from labels without a change, which give no price of "
             "one: there is no untrained metric to compare it with"
         )
-    seen = {_made_by(learner.inputs_): instances}  # what several methods see is made once
+    prepared_by = {_made_by(learner.inputs_): instances}  # what several methods see is made once
     guesses: Partitions = {}
     names: States = {}
     for name, one in stage("methods", [*({LEARNED: learner} | metrics | others).items()]):
-        own = seen.setdefault(_made_by(one.inputs_), [])
-        if not own:
-            own = seen[_made_by(one.inputs_)] = one.inputs_(measured)
-        partitions, _ = partition_each(one, own, counts, {})
+        prepared = prepared_by.setdefault(_made_by(one.inputs_), [])
+        if not prepared:
+            prepared = prepared_by[_made_by(one.inputs_)] = one.inputs_(measured)
+        partitions, _ = partition_each(one, prepared, counts, {})
         guesses[name] = [each.partition for each in partitions]
-        named = None if problem.traits.words is TABLES else names_in(partitions, own, one.classes_)
+        named = (
+            None if problem.traits.words is TABLES else names_in(partitions, prepared, one.classes_)
+        )
         if named is None and one.sees is not None:  # a metric of the same instances
             named = names_in(partitions, instances, learner.inputs_.states)
         if named is not None:

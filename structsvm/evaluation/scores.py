@@ -164,8 +164,8 @@ class Evaluation:
                     row |= _quantiles(of_one)
             if confusions:
                 named = confusions.get(metric, [None] * len(rows))
-                for row, own in zip(rows, named, strict=True):
-                    row["accuracy"] = None if own is None else own.accuracy
+                for row, table in zip(rows, named, strict=True):
+                    row["accuracy"] = None if table is None else table.accuracy
         losses: dict[str, Any] = {
             metric: np.array([row["disagreement"] for row in rows], dtype=np.float64)
             for metric, rows in scores.items()
@@ -202,16 +202,16 @@ class Evaluation:
         means: dict[str, dict[str, float | None]] = {}
         for metric in self.instances[0].scores:
             rows = [row.scores[metric] for row in self.instances]
-            own = self.confusion.get(metric)
-            means[metric] = of = {}
+            confusion = self.confusion.get(metric)
+            means[metric] = mean = {}
             for name in rows[0]:
                 values = [value for row in rows if (value := row[name]) is not None]
-                of[name] = float(np.mean(values)) if values else None
+                mean[name] = float(np.mean(values)) if values else None
             if metric in self.errors:
-                of |= _quantiles(self.errors[metric])
+                mean |= _quantiles(self.errors[metric])
             if self.confusion:
-                of["accuracy"] = None if own is None else own.accuracy
-                of["macro F1"] = None if own is None else own.macro_f1
+                mean["accuracy"] = None if confusion is None else confusion.accuracy
+                mean["macro F1"] = None if confusion is None else confusion.macro_f1
         return means
 
     @property
@@ -219,7 +219,7 @@ class Evaluation:
         """The number of instances to which each score applies."""
         rows = [row.scores for row in self.instances]
         counts = {
-            score: sum(any(of[score] is not None for of in row.values()) for row in rows)
+            score: sum(any(scores[score] is not None for scores in row.values()) for row in rows)
             for score in next(iter(rows[0].values()))
         }
         if self.confusion:
@@ -247,8 +247,8 @@ class Evaluation:
         plain: dict[str, Any] = dict(self.scores)
         if self.confusion:
             plain["confusion"] = {
-                metric: {"states": list(of.states), "counts": of.counts.tolist()}
-                for metric, of in self.confusion.items()
+                metric: {"states": list(table.states), "counts": table.counts.tolist()}
+                for metric, table in self.confusion.items()
             }
         plain["counts"] = self.counts
         if self.errors:
@@ -294,8 +294,8 @@ def score_table(evaluation: Evaluation, called: Callable[[str], str]) -> ShortTa
     n = len(evaluation.instances)
     means = sorted(evaluation.scores.items(), key=lambda item: item[0] == LEARNED)
     rows = tuple((called(name), *(scores[t] for t in titles)) for name, scores in means)
-    what = f"{'' if n == 1 else 'Mean scores of '}{evaluation.verdict.evidence.words.wholes(n)}"
-    return ShortTable(what, ("metric", *titles.values()), rows)
+    title = f"{'' if n == 1 else 'Mean scores of '}{evaluation.verdict.evidence.words.wholes(n)}"
+    return ShortTable(title, ("metric", *titles.values()), rows)
 
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
@@ -309,8 +309,8 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
             continue
         title = SCORES[name].title if name in SCORES else name.replace("_", " ")
         is_of_all = count == len(evaluation.instances)
-        some = "" if is_of_all else f", of {evaluation.verdict.evidence.words.wholes(count)}"
-        titles[name] = f"{title}{more.get(name, '')}{some}"
+        suffix = "" if is_of_all else f", of {evaluation.verdict.evidence.words.wholes(count)}"
+        titles[name] = f"{title}{more.get(name, '')}{suffix}"
     return titles
 
 
@@ -318,5 +318,7 @@ def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
     """Sentences on what these scores measure, and their perfect values; "" if none is known."""
     about = {"part": words.part, "item": words.item, "named": words.named}
     scores = [score for name, score in SCORES.items() if name in titles]
-    said = [f"{s.title}: {s.meaning.format_map(about)}; {s.perfect} is perfect." for s in scores]
-    return " ".join(text[0].upper() + text[1:] for text in said)
+    sentences = [
+        f"{s.title}: {s.meaning.format_map(about)}; {s.perfect} is perfect." for s in scores
+    ]
+    return " ".join(text[0].upper() + text[1:] for text in sentences)

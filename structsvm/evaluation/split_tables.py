@@ -20,10 +20,10 @@ FEWEST_CLUSTERS = 4  # two to learn from and two to find
 ATTEMPTS = 100  # draws of folds, of which those that repeat an earlier one are dropped
 
 
-def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
+def question_in_words(kind: str, n: int, learned_again: bool = True) -> str:
     """Sentences on which gain ``n`` held-out groups of rows or clusters measure."""
-    groups = f"each of {n} groups of {asked}"
-    if asked == CLUSTERS:
+    groups = f"each of {n} groups of {kind}"
+    if kind == CLUSTERS:
         return (
             "This is the gain on clusters that the metric was not learned from: the rows of "
             f"{groups} were clustered by a metric learned from the rows of the other clusters."
@@ -100,8 +100,8 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
 
     def is_judged(part: frozenset[int]) -> bool:
         """Whether there are two clusters to find in some table, and two to learn from."""
-        return any(len(own & part) > 1 for own in clusters) and any(
-            len(own - part) > 1 for own in clusters
+        return any(len(table & part) > 1 for table in clusters) and any(
+            len(table - part) > 1 for table in clusters
         )
 
     rng = np.random.default_rng(random_state)
@@ -132,13 +132,13 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
 def _parts(
     data: TrainingSet,
     held_out_rows: Sequence[Sequence[tuple[int, Ints]]],
-    asked: str,
+    kind: str,
     draws: int = 1,
     shares: NDArray[np.bool_] | None = None,
 ) -> Split:
     """The split of tables, given the tables and rows that each fold holds out."""
     labels = [np.asarray(M.labels) for M in data.truths]
-    fewest = 2 if asked == CLUSTERS else 1
+    fewest = 2 if kind == CLUSTERS else 1
     pieces: list[tuple[int, Ints]] = []
     held_out: list[int] = []
     training = []
@@ -153,11 +153,11 @@ def _parts(
     return Split(
         data.cut(pieces),
         fold,
-        np.arange(len(pieces)) if asked == ROWS else fold,
+        np.arange(len(pieces)) if kind == ROWS else fold,
         training,
-        Words("row group" if asked == ROWS else "cluster group", "cluster", "row"),
+        Words("row group" if kind == ROWS else "cluster group", "cluster", "row"),
         draws=draws,
         shares=shares,
-        question=question_in_words(asked, len(pieces)),
+        question=question_in_words(kind, len(pieces)),
         pieces=pieces,
     )

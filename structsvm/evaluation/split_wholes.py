@@ -88,30 +88,30 @@ class Split:
 
     def learned_without(self, k: int, learner: Any, **params: Any) -> Any:
         """A clone of the learner, fitted to the training set of fold ``k``."""
-        own = clone(learner)
+        fitted = clone(learner)
         try:
             with without_warnings(DataWarning, ConvergenceWarning), among():
-                own.fit(self.training[k], **params)
+                fitted.fit(self.training[k], **params)
         except LearningError as error:
             error.add_note(f"so it is without the {self.words.whole}s of fold {k}")
             raise
-        return own
+        return fitted
 
     def held_out_by(self, learner: Any) -> Iterator[tuple[Any, Instance, Known, int]]:
         """For each held-out instance: the learner of its fold, the instance, labels and unit."""
         for k in stage("folds", range(len(self))):
-            own = self.learned_without(k, learner)
+            fitted = self.learned_without(k, learner)
             test = self.test_set(k)
             units = self.units[self.test(k)].tolist()
-            for row in zip(own.inputs_(test.instances), test.labels, units, strict=True):
-                yield own, *row
+            for row in zip(fitted.inputs_(test.instances), test.labels, units, strict=True):
+                yield fitted, *row
 
     def loss_of(self, learner: Any) -> float:
         """The mean loss on held-out instances, each partitioned by the learner of its fold."""
         problem = self.held_out.problem
         losses = []
-        for own, instance, labels, _ in self.held_out_by(learner):
-            guess = own.model_.partition(problem, instance, UNCONSTRAINED).partition
+        for fitted, instance, labels, _ in self.held_out_by(learner):
+            guess = fitted.model_.partition(problem, instance, UNCONSTRAINED).partition
             losses.append(disagreement(problem, labels.scored, labels.of_scored(guess)))
         return float(np.mean(losses))
 
@@ -125,11 +125,11 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     numbers = contents([instance.data for instance in data.instances])
     names, units = units_of(groups, N, words)
     if np.unique(units[full]).size < 2:
-        what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
-        what = what if full.any() else f"no {words.whole}"
-        what += "" if full.all() else f" whose {words.item}s have labels"
+        noun = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
+        noun = noun if full.any() else f"no {words.whole}"
+        noun += "" if full.all() else f" whose {words.item}s have labels"
         raise DataError(
-            f"{what}: nothing can be held out "
+            f"{noun}: nothing can be held out "
             "to choose and evaluate by; label another one, or use MetricLearner, which needs only "
             "one" + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )
@@ -262,9 +262,9 @@ def _folds_hiding_a_state(
     for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
         state = states[(k + draw) % C]
         test = np.array([i for i in wholes.test(k) if state in names[i]], dtype=np.int64)
-        rest = _without(data, wholes.train(k), names, state)
-        if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
-            yield _FoldHidingAState(k, state, test, rest)
+        training = _without(data, wholes.train(k), names, state)
+        if test.size and any(M.n_clusters > 1 for M in training.parts.truths):
+            yield _FoldHidingAState(k, state, test, training)
 
 
 def _without(

@@ -306,14 +306,14 @@ class Verdict:
         names = dict.fromkeys(filter(None, ["untrained", self.named, *best, self.use]))
         if self._is_untrained:
             names.pop("untrained")
-        told = [str(self.contrasts[name]) for name in names if name in self.contrasts]
-        own = self.ranking.losses.get(LEARNED, self.loss)
+        differences = [str(self.contrasts[name]) for name in names if name in self.contrasts]
+        ranked_loss = self.ranking.losses.get(LEARNED, self.loss)
         by_fold = self.evidence.cross_validated and self.ranking.is_chosen
-        differs = by_fold and abs(own - self.loss) > EQUAL_LOSSES
+        differs = by_fold and abs(ranked_loss - self.loss) > EQUAL_LOSSES
         method = "what is chosen without it" if differs else self.evidence.method
         loss = f"the {self.evidence.measure} of {method} is {two_digits(self.loss)}"
-        if told:
-            *others, last = told
+        if differences:
+            *others, last = differences
             loss += ": " + (f"{', '.join(others)}, and {last}" if others else last)
         return f"On {self._samples_in_words()}, {loss}."
 

@@ -103,9 +103,9 @@ class _Composition(RecordingTransformer):
         of_stages: dict[tuple[int, ...], Self] = {}  # one for each fold
         stages_of_folds: list[RecordingTransformer] = []
         for transformers in zip(*held_out, strict=True):
-            own = of_stages.setdefault(tuple(map(id, transformers)), copy(self))
-            own.stages_ = list(zip(names, transformers, strict=True))
-            stages_of_folds.append(own)
+            union = of_stages.setdefault(tuple(map(id, transformers)), copy(self))
+            union.stages_ = list(zip(names, transformers, strict=True))
+            stages_of_folds.append(union)
         return stages_of_folds
 
     def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
@@ -118,15 +118,15 @@ class _Composition(RecordingTransformer):
         for name, stage in stages:
             is_passed_on = self.in_a_row and stage is not last
             method = "fit_transform" if how == "fit" and is_passed_on else how
-            made = getattr(stage, method)(arrays, ys, groups)
-            fitted.append(made)
+            returned = getattr(stage, method)(arrays, ys, groups)
+            fitted.append(returned)
             if method == "fit_held_out" and is_passed_on:
-                made = [own.transform([X])[0] for own, X in zip(made, arrays, strict=True)]
+                returned = [one.transform([X])[0] for one, X in zip(returned, arrays, strict=True)]
             if method == "fit_transform" or is_passed_on:
-                made = check_features(made, arrays, f"stage {name!r}")
+                returned = check_features(returned, arrays, f"stage {name!r}")
             if method == "fit_transform":
-                fitted[-1] = made
-            arrays = made if is_passed_on else arrays
+                fitted[-1] = returned
+            arrays = returned if is_passed_on else arrays
         self.stages_, self.n_features_in_ = stages, n_features
         return fitted
 

@@ -277,9 +277,9 @@ class FrameRecipe:
         else:
             context.fit(Xs[:1])
         standardizer = Standardizer.fit(self.standardize, features)
-        seen = [_learned_from(y, self.every) for y in states.codes]
-        code = np.concatenate([y[at] for y, at in zip(states.codes, seen, strict=True)])
-        kept = [standardizer(F)[at] for F, at in zip(features, seen, strict=True)]
+        used = [_learned_from(y, self.every) for y in states.codes]
+        code = np.concatenate([y[at] for y, at in zip(states.codes, used, strict=True)])
+        kept = [standardizer(F)[at] for F, at in zip(features, used, strict=True)]
         rows = np.vstack(kept)[code != UNKNOWN]
         code = code[code != UNKNOWN]
         classifier = clone(self.classifier)

@@ -177,8 +177,8 @@ def windows(
         fits = is_number(value) and 0 < value < np.inf
         refuse_unless(fits, name, "a finite number > 0", value)
     X = X[:, None] if getattr(X, "ndim", 2) == 1 and not hasattr(X, "index") else X
-    (signal,), own, _ = check_instances([X.to_frame() if hasattr(X, "to_frame") else X], names)
-    columns = column_names(own, signal.shape[1])
+    (signal,), named, _ = check_instances([X.to_frame() if hasattr(X, "to_frame") else X], names)
+    columns = column_names(named, signal.shape[1])
     W = round(window * rate)
     H = round(hop * rate)
     if not (H >= 1 and 1 <= W <= len(signal)):
@@ -233,10 +233,10 @@ def _features(signal: Floats, starts: Ints, W: int, makers: Sequence[Maker]) -> 
     """What each maker returns for all windows, (n, F) each; a chunk of windows at a time."""
     views = sliding_window_view(signal, W, axis=0)  # (T - W + 1, P, W), no copy
     step = max(1, VALUES_AT_ONCE // (W * signal.shape[1]))
-    parts: list[list[Floats]] = [[] for _ in makers]
+    of_makers: list[list[Floats]] = [[] for _ in makers]
     for first in range(0, len(starts), step):
         stack = np.moveaxis(views[starts[first : first + step]], 2, 1)
-        for (_, make), blocks in zip(makers, parts, strict=True):
+        for (_, make), blocks in zip(makers, of_makers, strict=True):
             values = np.asarray(make(stack), dtype=np.float64)
             if values.shape[:1] != stack.shape[:1] or not np.isfinite(values).all():
                 raise DataError(
@@ -244,4 +244,4 @@ def _features(signal: Floats, starts: Ints, W: int, makers: Sequence[Maker]) -> 
                     f"{counted(len(stack), 'window')}: a row of finite numbers is needed for each"
                 )
             blocks.append(values.reshape(len(stack), -1))
-    return [np.concatenate(blocks) for blocks in parts]
+    return [np.concatenate(blocks) for blocks in of_makers]

@@ -135,9 +135,9 @@ class Series(_Wrapper):
 
     def _features(self, X: Floats) -> Floats:
         series = X if self.axis == 0 else np.ascontiguousarray(X.T)
-        made = np.asarray(self._fit_and_call(clone(self.transformer), series))
-        made = made[:, None] if made.ndim == 1 else made
-        return np.asarray(made if self.axis == 0 else made.T, dtype=np.float64)
+        values = np.asarray(self._fit_and_call(clone(self.transformer), series))
+        values = values[:, None] if values.ndim == 1 else values
+        return np.asarray(values if self.axis == 0 else values.T, dtype=np.float64)
 
 
 @dataclass(eq=False, repr=False)
@@ -176,12 +176,12 @@ class OfWindows(_Wrapper):
         refuse_below(1, "hop of OfWindows", self.hop)
         self.transformer_ = clone(self.transformer)
         stack = np.concatenate([self._stack(X) for X in arrays])
-        made = np.asarray(self._fit_and_call(self.transformer_, stack))
-        self.n_features_out_ = int(made.reshape(len(made), -1).shape[1])
+        values = np.asarray(self._fit_and_call(self.transformer_, stack))
+        self.n_features_out_ = int(values.reshape(len(values), -1).shape[1])
 
     def _features(self, X: Floats) -> Floats:
-        made = np.asarray(self._call(self.transformer_, self._stack(X), "transform"))
-        rows = made.reshape(len(made), -1).astype(np.float64)
+        values = np.asarray(self._call(self.transformer_, self._stack(X), "transform"))
+        rows = values.reshape(len(values), -1).astype(np.float64)
         nearest = np.minimum((np.arange(len(X)) + self.hop // 2) // self.hop, len(rows) - 1)
         return np.asarray(rows[nearest])
 

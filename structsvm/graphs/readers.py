@@ -174,17 +174,17 @@ def _features(graph: Any) -> tuple[Floats, tuple[str, ...]]:
         )
     rows: list[Floats] = []
     for node, attributes in graph.nodes(data=True):
-        called = f"{key or names!r} of node {node!r}"
+        entry = f"{key or names!r} of node {node!r}"
         row = np.empty(0)
         try:
             value = [attributes[name] for name in names] if key is None else attributes[key]
         except KeyError as error:
             raise DataError(f"node {node!r} has no attribute {error}") from None
-        refuse_hidden(value, called)
+        refuse_hidden(value, entry)
         with suppress(TypeError, ValueError):
             row = np.atleast_1d(np.asarray(value, dtype=np.float64))
         if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
             right = f"({rows[0].size},) as that of {first!r}" if rows else "(P,)"
-            raise DataError(f"{called} is no vector of numbers, {right}: {value!r}")
+            raise DataError(f"{entry} is no vector of numbers, {right}: {value!r}")
         rows.append(row)
     return np.vstack(rows), () if key else tuple(names)

@@ -60,16 +60,16 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     inner[:, :-1] |= parts[:, :-1] != parts[:, 1:]
     inner[:-1] |= parts[:-1] != parts[1:]
     outer = binary_dilation(inner)
-    seen = np.empty((*parts.shape, 3), dtype=np.uint8)
+    drawn = np.empty((*parts.shape, 3), dtype=np.uint8)
     for top in range(0, len(parts), STRIP):  # strips, because floats take eight times the memory
         rows = slice(top, top + STRIP)
         bare = _as_rgb(pixels[rows])
-        mine = parts[rows]
-        mixed = (1 - tint) * bare + tint * colours[mine % len(colours)]
-        seen[rows] = np.round(np.where(mine[..., None] < 0, bare, mixed))
-    seen[outer] = 0
-    seen[inner] = 255
-    return seen
+        strip = parts[rows]
+        mixed = (1 - tint) * bare + tint * colours[strip % len(colours)]
+        drawn[rows] = np.round(np.where(strip[..., None] < 0, bare, mixed))
+    drawn[outer] = 0
+    drawn[inner] = 255
+    return drawn
 
 
 def plot_cut(image: Any, labels: Any = None, *, ax: "Axes | None" = None) -> "Axes":
@@ -99,8 +99,8 @@ def plot_cut(image: Any, labels: Any = None, *, ax: "Axes | None" = None) -> "Ax
     parts = None if labels is None else _parts(labels, pixels)
     H, W = pixels.shape[:2]
     step = int(np.ceil(np.sqrt(H * W / MOST_PIXELS_DRAWN))) or 1
-    seen = pixels[::step, ::step]
-    shown = _as_rgb(seen) if parts is None else overlay(seen, parts[::step, ::step])
+    fewer = pixels[::step, ::step]
+    shown = _as_rgb(fewer) if parts is None else overlay(fewer, parts[::step, ::step])
     ax = new_axes(ax, width=6.0, height=6.0 * H / W)
     whole = (-0.5, W - 0.5, H - 0.5, -0.5)
     ax.imshow(np.round(shown).astype(np.uint8), interpolation="nearest", extent=whole)

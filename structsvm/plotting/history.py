@@ -265,13 +265,15 @@ def plot_path(search: MetricLearnerCV, *, ax: "Axes | None" = None) -> "Axes":
     styles = style.line_styles(names)
     ax = style.plain(style.new_axes(ax, width=6.4, height=3.8))
     for name in names:
-        mine = [row[1:] for row in rows if row[0] == name]
+        points = [row[1:] for row in rows if row[0] == name]
         label = style.legend_text(baseline_in_words(name) if name != "untrained" else name)
-        if mine[0][0] is None:
+        if points[0][0] is None:
             look = {k: v for k, v in styles[name].items() if k in ("color", "linestyle")}
-            ax.axhline(mine[0][1], label=label, **look)
+            ax.axhline(points[0][1], label=label, **look)
             continue
-        lams, losses, errors = (np.array(column, dtype=float) for column in zip(*mine, strict=True))
+        lams, losses, errors = (
+            np.array(column, dtype=float) for column in zip(*points, strict=True)
+        )
         bars = np.where(np.isfinite(errors), errors, 0.0)
         ax.errorbar(lams, losses, yerr=bars, label=label, capsize=3, **styles[name])
     taken = [row for row in rows if row[:2] == (search.best_candidate_, search.best_lam_)]

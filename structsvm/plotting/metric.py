@@ -110,7 +110,7 @@ def plot_metric(
     powers = range(math.ceil(math.log10(largest / 30)), math.floor(math.log10(largest)) + 1)
     ticks = [0.0, *(sign * 10.0**power for power, sign in product(powers, (-1, 1)))]
     ax.figure.colorbar(image, ax=ax, label="times the untrained metric", ticks=ticks)
-    told = [] if top.size == len(B) else [f"{top.size} features of largest weight of {len(B)}"]
+    notes = [] if top.size == len(B) else [f"{top.size} features of largest weight of {len(B)}"]
     if top.size <= READABLE:
         inches = float(ax.figure.get_window_extent().height / ax.figure.dpi)
         size = min(10.0, 0.9 * 0.85 * 72 * inches / max(top.size, 1))  # of a row, in points
@@ -120,10 +120,10 @@ def plot_metric(
             ax.set_xticks(range(top.size), labels, rotation=90, fontsize=size)
         else:
             ax.set_xticks([])
-            told.append("columns in the order of rows")
+            notes.append("columns in the order of rows")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    ax.set_xlabel("\n".join(told))
+    ax.set_xlabel("\n".join(notes))
     return ax
 
 

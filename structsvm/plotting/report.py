@@ -138,13 +138,13 @@ def page_of(held_out: ShownOnPage, title: str, verdict: Verdict | None = None) -
     }
     folder = files("structsvm.plotting") / "assets"
     page, css, *js = ((folder / name).read_text(encoding="utf-8") for name in ASSETS)
-    said = [f'<p class="note">{html.escape(note)}</p>' for note in _notes(held_out)]
+    notes = [f'<p class="note">{html.escape(note)}</p>' for note in _notes(held_out)]
     filled = {name: html.escape(text) for name, text in texts.items()} | {
         "css": css,
         "js": "\n".join(js),
         "data": data,
         "state": state,
-        "notes": "\n".join(said),
+        "notes": "\n".join(notes),
         "findings": _findings(held_out.diagnosis),
     }
     # In one pass, so that braces in filled-in texts are no fields.
@@ -287,9 +287,9 @@ def heaviest_labellings(learner: Learner) -> dict[str, Any] | None:
         ends = {name: M.breakpoints for name, M in pair.items()} if in_order else None
         figures.append({"caption": caption, "ends": ends})
     holds = f"wrong {one} holds" if len(support) == 1 else f"wrong {one}s hold"
-    said = (
+    sentences = (
         f"Learning keeps the true {one} of each {terms.whole} ahead of all others. {len(support)} "
         f"{holds} the metric where it is, and every other one could be left out. Those that weigh "
         "most:"
     )
-    return {"title": f"Which {one}s define it", "words": said, "figures": figures}
+    return {"title": f"Which {one}s define it", "words": sentences, "figures": figures}

@@ -61,8 +61,8 @@ def _states(held_out: ShownOnPage) -> States:
     sizes = [instance.n_samples for instance in evaluation.prepared]
     truths = read_names(evaluation.labels, sizes, held_out.words.whole)
     labels = chain(*evaluation.states.values(), truths or ())
-    seen = set(chain.from_iterable(y.tolist() for y in labels))
-    others = [*sorted(seen - learned.keys() - {None}, key=str), None]
+    names_seen = set(chain.from_iterable(y.tolist() for y in labels))
+    others = [*sorted(names_seen - learned.keys() - {None}, key=str), None]
     numbers = {name: k for k, name in enumerate((*learned, *others))}
     marks = []
     for name in numbers:
@@ -142,7 +142,7 @@ def _points(held_out: ShownOnPage, i: int) -> dict[str, Any]:
     numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
     drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS_DRAWN)).astype(int))
     pairs = zip(places[drawn].round(4).tolist(), numbers[drawn].tolist(), strict=True)
-    points = [[*place, *own] for place, own in pairs]
+    points = [[*place, *codes] for place, codes in pairs]
     return {"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names}
 
 
@@ -174,10 +174,10 @@ def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
         (np.arange(max(1, round(n * shrink))) / shrink).astype(int).clip(max=n - 1) for n in (H, W)
     )
     small = image[rows][:, columns]
-    seen = overlay(small, np.zeros(small.shape[:2], dtype=np.int64), tint=0.0)
+    drawn = overlay(small, np.zeros(small.shape[:2], dtype=np.int64), tint=0.0)
     if labels is not None:
-        seen = overlay(small, labels[rows][:, columns])
-    return "data:image/jpeg;base64," + base64.b64encode(as_file(seen, "jpeg", quality=88)).decode()
+        drawn = overlay(small, labels[rows][:, columns])
+    return "data:image/jpeg;base64," + base64.b64encode(as_file(drawn, "jpeg", quality=88)).decode()
 
 
 def envelope(values: Floats, n_bins: int) -> dict[str, Any]:

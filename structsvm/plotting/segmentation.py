@@ -158,8 +158,8 @@ def _strips(
         whole = learner.problem_.traits.words.whole
         labels = np.asarray(y)
         named = None if classes is None else read_names([y], [truth.n_samples], whole)
-        own = labels if labels.size == truth.n_samples else None
-        add("true", truth, style.text_color(), named, own)
+        labels_of_samples = labels if labels.size == truth.n_samples else None
+        add("true", truth, style.text_color(), named, labels_of_samples)
     partitions, _ = partition_each(learner, [instance], K, {})
     add(
         "learned",
@@ -170,8 +170,8 @@ def _strips(
     untrained = learner.baselines_.get("untrained")
     if untrained is not None:
         same = untrained.inputs_ is learner.inputs_ or learner.sees is not None
-        seen = [instance] if same else untrained.inputs_([measured])
-        partitions, _ = partition_each(untrained, seen, K, {})
+        prepared = [instance] if same else untrained.inputs_([measured])
+        partitions, _ = partition_each(untrained, prepared, K, {})
         named = names_in(partitions, [instance], classes) if learner.sees is not None else None
         add("untrained", partitions[0].partition, style.UNTRAINED, named)
     return strips
@@ -298,8 +298,8 @@ def _draw_legend(
 ) -> None:
     """Name the states below the axes, in the order in which the learner has them."""
     patches = require("matplotlib.patches", "plot", "plotting")
-    seen = set(chain.from_iterable(strip.names for strip in strips if strip.has_states)) - {None}
-    names = [*(name for name in marks if name in seen), *sorted(seen - marks.keys(), key=str)]
+    states = set(chain.from_iterable(strip.names for strip in strips if strip.has_states)) - {None}
+    names = [*(name for name in marks if name in states), *sorted(states - marks.keys(), key=str)]
     if not names:
         return
     shown = names[:IN_LEGEND]

@@ -118,8 +118,8 @@ def heaviest_columns(learner: Any, n: int) -> list[int]:
     weights = np.zeros(len(numbers))
     for name, weight in zip(learner.metric_feature_names_, feature_weights(learner), strict=True):
         starts = accumulate(re.split(r"(?= )", name))
-        own = [numbers[start] for start in starts if start in numbers]
-        weights[own[-1:]] += weight
+        matching = [numbers[start] for start in starts if start in numbers]
+        weights[matching[-1:]] += weight
     return [int(j) for j in np.argsort(-weights, kind="stable")[:n]]
 
 
@@ -128,8 +128,8 @@ def made_in_words(learner: Any) -> str:
     if getattr(learner.inputs_, "features", None) is None:
         return ""
     names = learner.metric_feature_names_
-    said = [words for form, words in MADE.items() if any(re.search(form, name) for name in names)]
-    return f"What the names mean: {'; '.join(said)}." if said else ""
+    parts = [words for form, words in MADE.items() if any(re.search(form, name) for name in names)]
+    return f"What the names mean: {'; '.join(parts)}." if parts else ""
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:
@@ -175,7 +175,7 @@ def described(learner: Learner) -> dict[str, Any]:
     names = (*SOLUTION, *BOUNDS) if problem.traits.convex else SOLUTION
     of_solution = None
     if solution is not None:
-        numbers = {of: getattr(solution, of) for of in names}
+        numbers = {field: getattr(solution, field) for field in names}
         of_solution = {"status": solution.status.name, **finite(numbers)}
     return {
         "method": type(learner).__name__,

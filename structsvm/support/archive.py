@@ -93,12 +93,12 @@ class Archive:
             named = header["format"]
             number = header["version"]
         except Exception as error:  # a foreign file can raise nearly anything in the reader
-            said = f"damaged, or not a {expected}"
+            reason = f"damaged, or not a {expected}"
             if isinstance(error, TooLarge):
-                said = str(error)
+                reason = str(error)
             elif isinstance(error, OSError):
-                said = f"cannot be read: {error.strerror or error}"
-            raise self.error(f"{path}: {said}") from error
+                reason = f"cannot be read: {error.strerror or error}"
+            raise self.error(f"{path}: {reason}") from error
         way = "learn again with this version"
         if isinstance(number, int) and number > self.version:
             way = "update structsvm-partitioning"

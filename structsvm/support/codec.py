@@ -170,11 +170,11 @@ class Codec:
         hidden = [key for key in state if callable(getattr(cls, key, None))]
         if hidden:
             raise ValueError(f"{name} has data in place of its methods {', '.join(hidden)}")
-        made = cls.__new__(cls)
-        vars(made).update(state)
+        instance = cls.__new__(cls)
+        vars(instance).update(state)
         if hasattr(cls, "get_params"):
-            made.get_params(deep=False)  # an AttributeError without one of its settings
-        return made
+            instance.get_params(deep=False)  # an AttributeError without one of its settings
+        return instance
 
     def _pack_array(self, value: NDArray[Any], place: tuple[str, ...]) -> Any:
         if value.dtype.kind == "O":

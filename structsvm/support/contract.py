@@ -35,13 +35,15 @@ def promises(what: type | Callable[[Any], bool], in_words: str = "") -> Callable
 
 def _kept(name: str, method: Any, promise: tuple[Any, str]) -> Any:
     """The method, with its returned value checked."""
-    what, in_words = promise
+    promised, in_words = promise
 
     @wraps(method)
     def _checked(plugin: Any, *args: Any, **kwargs: Any) -> Any:
         returned = method(plugin, *args, **kwargs)
-        if not (isinstance(returned, what) if isinstance(what, type) else what(returned)):
-            raise_wrong(plugin, name, returned, in_words or f"an instance of {what.__name__}")
+        if not (
+            isinstance(returned, promised) if isinstance(promised, type) else promised(returned)
+        ):
+            raise_wrong(plugin, name, returned, in_words or f"an instance of {promised.__name__}")
         return returned
 
     _checked.__promise__ = promise  # type: ignore[attr-defined]
@@ -85,11 +87,11 @@ def raise_named(plugin: object, method: str, at: str, error: Exception) -> NoRet
         elif not error.names(at):
             error.add_note("while asking about " + at)
         raise error
-    said = f"raised {type(error).__name__}: {error}"
+    message = f"raised {type(error).__name__}: {error}"
     if isinstance(error, ValueError) and "read-only" in str(error):
-        said = f"modified its input ({error}): copy before writing"
+        message = f"modified its input ({error}): copy before writing"
     named = culprit(error) or f"{type(plugin).__name__}.{method}"
-    raise PluginError((at + ": " if at else "") + f"{named} {said}") from error
+    raise PluginError((at + ": " if at else "") + f"{named} {message}") from error
 
 
 def hooks_of(contract: type) -> set[str]:

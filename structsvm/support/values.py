@@ -88,11 +88,11 @@ REAL = int | float | np.integer | np.floating  # types of real numbers; bool is 
 LARGEST_SEED = 2**32 - 1  # the largest seed of scikit-learn and of older generators of numpy
 
 
-def meant(word: Any, known: Iterable[str]) -> str:
+def meant(word: Any, words: Iterable[str]) -> str:
     """The end of a message that suggests the closest known word; "" if none is close."""
     if not isinstance(word, str):
         return ""
-    close = difflib.get_close_matches(word.lower().replace("_", "-"), list(known), n=1)
+    close = difflib.get_close_matches(word.lower().replace("_", "-"), list(words), n=1)
     return f": did you mean {close[0]!r}?" if close else ""
 
 
