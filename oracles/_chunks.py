@@ -1,11 +1,11 @@
-"""Moves under links: of whole chunks, none of them into a forbidden cluster.
+"""Hartigan moves under links: linked rows move together, and never into a forbidden cluster.
 
 Rows that have to be together are one *chunk* and move as one; a chunk does not move into a
-cluster that holds one it has to be apart from. Starts are the clustering without links, each
-chunk where most of its rows are, and K-means++ seeds with the other chunks put, the most
-restricted first, into the nearest cluster that takes them (as in COP-KMeans; Wagstaff et al.,
-2001). To decide whether there is any such clustering is to colour a graph: this is a heuristic in
-that too.
+cluster that holds one it has to be apart from. The search starts from the clustering without
+links, each chunk where most of its rows are, and from K-means++ seeds with the other chunks put,
+the most restricted first, into the nearest cluster that takes them (as in COP-KMeans; Wagstaff et
+al., 2001). Whether any clustering keeps the links is a graph-colouring problem, and this heuristic
+may miss one.
 """
 
 from collections.abc import Iterator
@@ -25,10 +25,9 @@ class Chunks(NamedTuple):
 
     of: Ints  # chunk of each row, (T,)
     sums: Floats
-    """Sum of the rows of each, how many it has of each true cluster, and of all, (C, r + K_i + 1).
-
-    The sum of a cluster's chunks is scored by ``sum_j weights[j] sums[j]^2 / sums[-1]``.
-    """
+    """Of each chunk the sum of its rows, how many of them each true cluster has, and their number,
+    (C, r + K_i + 1). A cluster whose chunks add up to ``s`` scores ``sum_j weights[j] s[j]^2 /
+    s[-1]``."""
     weights: Floats  # 1 for each column, and minus the prices of the true clusters, (r + K_i,)
     first: Ints  # ``apart[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)
     apart: Ints
@@ -67,7 +66,7 @@ def wished_clusters(
     n_init: int,
     rng: np.random.Generator,
 ) -> Iterator[Ints]:
-    """For each start the clusters in the order in which each chunk would join them, (C, k)."""
+    """For each start the clusters in each chunk's order of preference, (C, k)."""
     C = len(chunks.sums)
     sizes = chunks.sums[:, -1]
     votes = np.zeros((C, int(free.max()) + 1))
@@ -77,7 +76,7 @@ def wished_clusters(
     n_seeds = min(votes.shape[1], C) if K is None else K
     for _ in range(n_init):
         seed = int(rng.integers(2**31))
-        # With a column more, because there are none in the null metric.
+        # kmeans_plusplus needs a column, and the null metric has none.
         wide = np.pad(points, ((0, 0), (0, 1)))
         _, chosen = kmeans_plusplus(wide, n_seeds, sample_weight=sizes, random_state=seed)
         centres = points[chosen]
@@ -85,8 +84,8 @@ def wished_clusters(
         yield np.argsort(distance, axis=1, kind="stable")
 
 
-def placed(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) -> Ints | None:
-    """Every chunk in the first cluster that takes it, the most restricted first; None if stuck."""
+def place_chunks(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) -> Ints | None:
+    """The cluster of each chunk, the most restricted chunk first; None if one fits nowhere."""
     C, n_slots = wishes.shape
     home = np.full(C, -1)
     n_slots = max(n_slots, K or 0)
@@ -101,7 +100,7 @@ def placed(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) -> 
             n_slots = n_slots + 1
         home[chunk] = choice
     home = numbered(home)
-    # Chunks on their own until there are K clusters; more cannot have come about.
+    # Chunks leave crowded clusters until there are K; there are never more than K.
     for new in range(int(home.max()) + 1, K or 0):
         crowded = np.flatnonzero(np.bincount(home)[home] > 1)
         home[crowded[0]] = new
@@ -110,7 +109,7 @@ def placed(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) -> 
 
 @inner()
 def _worth(weights: Floats, total: Floats, shift: float) -> float:
-    """The score of a cluster by the sum of its chunks; 0 for one that has none."""
+    """The score of a cluster whose chunks add up to ``total``; 0 for an empty one."""
     if total[-1] == 0.0:
         return 0.0
     h = 0.0
@@ -123,7 +122,7 @@ def _worth(weights: Floats, total: Floats, shift: float) -> float:
 def sweep_chunks(
     c: Chunks, shift: float, home: Ints, n_slots: int, order: Ints, fixed: bool
 ) -> int:
-    """Visit every chunk once; ``home`` changes in place. How many moved."""
+    """Move each chunk to its best cluster, once, updating ``home``; the number of moves."""
     sums = np.zeros((n_slots, c.sums.shape[1]))
     worth = np.zeros(n_slots)
     for x in range(home.size):
@@ -142,8 +141,8 @@ def sweep_chunks(
         blocked[a] = True
         for i in range(c.first[x], c.first[x + 1]):
             blocked[home[c.apart[i]]] = True
-        rest = _worth(c.weights, sums[a] - own, shift)
-        best, gain, there = a, tiny, 0.0
+        worth_without = _worth(c.weights, sums[a] - own, shift)
+        best, gain, worth_of_best = a, tiny, 0.0
         seen_empty = fixed
         for b in range(n_slots):
             empty = sums[b, -1] == 0.0
@@ -151,13 +150,15 @@ def sweep_chunks(
                 continue
             seen_empty = seen_empty or empty
             joined = _worth(c.weights, sums[b] + own, shift)
-            if rest + joined - worth[a] - worth[b] > gain:
+            if worth_without + joined - worth[a] - worth[b] > gain:
                 best = b
-                gain = rest + joined - worth[a] - worth[b]
-                there = joined
+                gain = worth_without + joined - worth[a] - worth[b]
+                worth_of_best = joined
         if best != a:
             sums[a] -= own
             sums[best] += own
-            worth[a], worth[best], home[x] = rest, there, best
+            worth[a] = worth_without
+            worth[best] = worth_of_best
+            home[x] = best
             moves += 1
     return moves

@@ -17,20 +17,20 @@ from structsvm.oracles._starts import Clusters, GroupedObjective, clusters_of, n
 from structsvm.support import Floats, Ints, compiled, inner
 
 MOST_WORK = 4e9
-"""Products after which no further sweep begins: reached when clusters cost nothing and there are
-nearly as many of them as samples."""
+"""Multiplications after which no further sweep begins: reached only where clusters cost nothing
+and there are nearly as many of them as samples."""
 UNROLLED = 4  # features that are multiplied in one pass over the clusters
 
 
 class _Slots(NamedTuple):
-    """The same in columns, so that all clusters are judged at once."""
+    """Clusters as columns, so that one pass over a row compares a sample with all of them."""
 
     sums: Floats  # (r, K), with rows of zeros at the end
     table: Floats  # (K_i, K)
     sizes: Floats
     h: Floats
     share: Floats  # ``1 / (size + 1)``, (K,)
-    worth: Floats  # ``h / size``; ``-d`` for an empty slot, what opening it brings, (K,)
+    worth: Floats  # ``h / size``; ``-d`` for an empty slot, because opening it earns d, (K,)
 
 
 def improve(
@@ -56,7 +56,10 @@ def improve(
 def _sweep(
     o: GroupedObjective, c: Clusters, order: Ints, labels: Ints, fixed: bool, used: int
 ) -> int:
-    """Visit every sample once; how many moved. ``labels`` change in place, the first slots used."""
+    """Move each sample to its best cluster, once, updating ``labels``; the number of moves.
+
+    The first ``used`` slots are those that have ever held a sample.
+    """
     r = o.Z.shape[1]
     K = c.sizes.size
     slots = _Slots(
@@ -113,7 +116,7 @@ def _sweep(
 
 @inner()
 def _add(o: GroupedObjective, t: int, sign: float, b: int, slots: _Slots) -> None:
-    """Put a sample into a cluster, or take it out of it, whose ``h`` is right already."""
+    """Put a sample into a cluster (sign 1) or take it out (sign -1); ``h`` is already updated."""
     for j in range(o.Z.shape[1]):
         slots.sums[j, b] += sign * o.Z[t, j]
     slots.table[o.truth[t], b] += sign
@@ -126,6 +129,7 @@ def _add(o: GroupedObjective, t: int, sign: float, b: int, slots: _Slots) -> Non
 
 @inner()
 def _weigh(slots: _Slots, shift: float, b: int) -> None:
+    """Compute ``share`` and ``worth`` of a cluster from its size and ``h``."""
     slots.share[b] = 1.0 / (slots.sizes[b] + 1.0)
     slots.worth[b] = slots.h[b] / slots.sizes[b] if slots.sizes[b] > 0.0 else -shift
 

@@ -12,13 +12,13 @@ from structsvm.errors import without_warnings
 from structsvm.partitions import TraceObjective
 from structsvm.support import Floats, Ints, compiled, inner, pieces
 
-MOST_LEAVES = 8_000  # Ward's tree stands on single samples up to here
-SUMMARY = 1_000  # beyond, it stands on this many clusters of a coarse K-means
+MOST_LEAVES = 8_000  # samples up to which each is a leaf of Ward's tree
+SUMMARY = 1_000  # of more samples the leaves are this many clusters of a coarse K-means
 SUBSAMPLE = 50_000  # samples on which the coarse K-means is fitted
 
 
 class GroupedObjective(NamedTuple):
-    """A trace objective in the form in which single clusters are scored."""
+    """A trace objective as a sum over clusters."""
 
     Z: Floats  # (T, r), contiguous
     truth: Ints  # true cluster of each sample, (T,); all 0 when there is none
@@ -132,7 +132,7 @@ def _leaves(points: Floats, seed: int) -> Ints:
 
 
 def _distinct(points: Floats) -> Ints:
-    """Number the points, those that differ by rounding only together."""
+    """A number for each point, the same for points that differ by rounding only, (T,)."""
     unit = 1e-7 * float(np.abs(points).max(initial=0.0))
     if unit == 0.0:
         return np.zeros(points.shape[0], dtype=np.int64)
@@ -141,6 +141,7 @@ def _distinct(points: Floats) -> Ints:
 
 
 def _has_distinct(points: Floats, K: int) -> bool:
+    """Whether at least K points differ; the first 4 K usually tell."""
     return any(
         int(_distinct(part).max()) + 1 >= K for part in (points[: 4 * K], points) if len(part) >= K
     )
@@ -182,7 +183,7 @@ def lloyd(points: Floats, K: int, n_init: int, seed: int, weights: Floats | None
 # A chain of nearest neighbours grows until two clusters are each other's nearest; these are merged,
 # and the merges, sorted by cost, are Ward's (Murtagh 1983; Muellner 2011).
 
-DISTANCE_OVERHEAD = 8  # so many more columns would cost what a distance costs without any
+DISTANCE_OVERHEAD = 8  # the time of a distance without columns, in units of that of one column
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +191,7 @@ class WardTree:
     """The L - 1 merges of L leaves, the cheapest first."""
 
     pairs: Ints
-    """A leaf of either side, (L - 1, 2): the second joins the cluster that the first stands for."""
+    """A leaf of each merged cluster, (L - 1, 2); the merged one keeps the name of the first."""
     costs: Floats  # ``Delta`` of each merge, nondecreasing, (L - 1,)
 
     @property
@@ -270,7 +271,7 @@ def _nearest(
     for b in alive:
         if b != a:
             cost = _cost(centers, weights, a, b)
-            if best < 0 or cost < best_cost:  # some cluster, even where no cost is a number
+            if best < 0 or cost < best_cost:  # a cluster is returned even if every cost is NaN
                 best, best_cost = b, cost
     return best, best_cost
 
@@ -290,7 +291,7 @@ def _cut(pairs: Ints, n_leaves: int) -> Ints:
     stands_for = np.arange(n_leaves)
     number = np.full(n_leaves, -1)
     count = 0
-    for i in range(pairs.shape[0] - 1, -1, -1):  # whom a leaf joins may join another one later
+    for i in range(pairs.shape[0] - 1, -1, -1):  # backwards: the merged cluster may merge again
         stands_for[pairs[i, 1]] = stands_for[pairs[i, 0]]
     labels = np.empty(n_leaves, np.int64)
     for leaf in range(n_leaves):

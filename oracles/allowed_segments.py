@@ -1,11 +1,11 @@
 """The best segmentation whose segments keep a rule, exactly, by dynamic programming.
 
-Time O(n r) for n allowed segments of T samples and rank r, times K for K segments. Where K is open,
-and the starts are neighbours that move on with the end, as for lengths from
-a to b, the tree of starts leaves most of them out.
+Time O(n r) for n allowed segments of T samples and rank r, times K for K segments. Where K is not
+given, and the starts are neighbours that move on with the end, as for lengths from a to b, the
+tree of starts leaves most of them out.
 
-Where values are missing, the score of a column is divided by the number of those there are. Cutting
-a segment then still adds a square: the sum of a part without any value is 0.
+Where values are missing, the score of a column is divided by the number of its present values.
+Cutting a segment then still adds a square: the sum of a part without any value is 0.
 """
 
 from collections.abc import Callable
@@ -32,8 +32,8 @@ from structsvm.support import Bools, Ints, asked, read_only, refuse_below, refus
 Rule = Callable[[Any, Any, int], Any]
 
 DOUBTFUL = 1e-6
-"""What rounding may be of the price of a segment before the answer says so: what is less is in what
-bounds of the objective allow for their sums."""
+"""Rounding of at most this part of the price of a segment is not reported, because bounds of the
+objective allow for as much."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class AllowedSegmentsOracle(Oracle):
             constraint_in_words = "" if bare else ", with changes where they are known to be"
             raise OracleError(
                 f"no segmentation{into} of {T} samples has only segments that "
-                f"{_called(self.rule)} allows{constraint_in_words}: allow more"
+                f"{_in_words(self.rule)} allows{constraint_in_words}: allow more"
             )
         y = EquivalenceMatrix.from_boundaries(path)
         value = objective.value(y)
@@ -91,7 +91,7 @@ class AllowedSegmentsOracle(Oracle):
 
 @dataclass(frozen=True)
 class Lengths:
-    """The rule of segments of at least and at most so many samples, which need not be asked.
+    """The rule that segments have at least and at most so many samples, known without asking.
 
     A recording that is shorter may be one segment.
     """
@@ -112,6 +112,7 @@ class Lengths:
         return np.asarray((length >= min(self.min_length, n_samples)) & (length <= longest))
 
     def allowed(self, n_samples: int) -> Allowed:
+        """The segments of ``n_samples`` samples with such lengths."""
         ends = np.arange(n_samples + 1)
         longest = n_samples if self.max_length is None else self.max_length
         shortest = min(self.min_length, n_samples)
@@ -120,6 +121,7 @@ class Lengths:
 
 @lru_cache(maxsize=64)
 def _allowed(rule: Rule, T: int) -> Allowed:
+    """The segments of T samples that a rule allows, asked once for each end."""
     if isinstance(rule, Lengths):
         return rule.allowed(T)
     every = read_only(np.arange(T, dtype=np.int64))
@@ -142,7 +144,7 @@ def _allowed(rule: Rule, T: int) -> Allowed:
 
 
 def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
-    """Which segments a rule allows, (n,)."""
+    """Whether a rule allows each of the segments from ``starts`` to ``end``, (n,)."""
     owner = getattr(rule, "__self__", None)
     called = getattr(rule, "__name__", type(rule).__name__)
     named = called if owner is None else f"{type(owner).__name__}.{called}"
@@ -171,18 +173,19 @@ def _check_one_by_one(rule: Rule, every: Ints) -> None:
     for start in sorted({0, T // 2, T - 1}):
         if rule_says(rule, every[start : start + 1], T, T)[0] != together[start]:
             raise PluginError(
-                f"{_called(rule)} allows the segment {start}..{T} or not, depending on the other "
+                f"{_in_words(rule)} allows the segment {start}..{T} or not, depending on the other "
                 "starts that it is asked about: its answer must hold an entry for each start"
             )
 
 
-def _called(rule: Rule) -> str:
+def _in_words(rule: Rule) -> str:
+    """A rule in messages: its name, or the settings of its class that are not the default."""
     owner = rule if isinstance(rule, Lengths) else getattr(rule, "__self__", None)
     if not is_dataclass(owner):
         return getattr(rule, "__name__", "the rule")
-    told = ", ".join(
+    settings = ", ".join(
         f"{field.name}={getattr(owner, field.name)!r}"
         for field in fields(owner)
         if getattr(owner, field.name) != field.default
     )
-    return told if owner is rule else f"{type(owner).__name__}({told})"
+    return settings if owner is rule else f"{type(owner).__name__}({settings})"

@@ -2,8 +2,8 @@
 
 The starts are K-means++, Ward's tree (cut at K or at its best level), the truth and labellings that
 cut across it, and the rounded spectral relaxation. The worse ones are improved by a few sweeps
-only. Nothing says that the best answer is the maximum: it is declared heuristic, and the value of
-the relaxation bounds what it may have missed.
+only. The best answer need not be the maximum: it is declared heuristic, and the value of the
+relaxation is its upper bound.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.oracles._chunks import Chunks, placed, sweep_chunks, wished_clusters
+from structsvm.oracles._chunks import Chunks, place_chunks, sweep_chunks, wished_clusters
 from structsvm.oracles._moves import improve
 from structsvm.oracles._starts import GroupedObjective, across, kmeans, numbered, ward, with_exactly
 from structsvm.oracles.spectral import SpectralOracle
@@ -30,7 +30,7 @@ from structsvm.support import Ints, refuse_below
 
 WARD_BESIDE_KMEANS = 2_000
 """With K known, samples up to which Ward's tree (O(T^2)) is tried as well as K-means."""
-HEAT = 5  # sweeps of Hartigan moves from every start, before the worse ones are left
+HEAT = 5  # sweeps of Hartigan moves from every start, before the worse ones are given up
 FINALISTS = 3
 """Starts that go on. On digits, letter and movement_libras the answers lost no more than 0.0004 of
 an objective of 2 on average, in half of the sweeps."""
@@ -93,7 +93,7 @@ class ClusteringOracle(Oracle):
         order = np.random.default_rng(self.random_state).permutation(T)
         first_labels = []
         for labels in starts:
-            if np.shape(labels) != (T,):  # beyond which compiled code would write
+            if np.shape(labels) != (T,):  # compiled code would write beyond the arrays
                 n = np.size(labels)
                 raise OracleError(f"a start labels {n} samples, the objective has {T}")
             first_labels.append(with_exactly(grouped.Z, numbered(labels), K))
@@ -120,7 +120,7 @@ class ClusteringOracle(Oracle):
         rng = np.random.default_rng(self.random_state)
         candidates = []
         for wishes in wished_clusters(objective, chunks, K, free, self.n_init, rng):
-            home = placed(chunks, wishes, K, rng)
+            home = place_chunks(chunks, wishes, K, rng)
             if home is None:
                 continue
             order = rng.permutation(home.size)
@@ -143,20 +143,20 @@ class ClusteringOracle(Oracle):
     def _race(
         self, objective: GroupedObjective, starts: Sequence[Ints], fixed: bool, order: Ints
     ) -> Ints:
-        """The best partition that moves reach; after a few sweeps only the leaders go on."""
+        """The best partition that moves reach; after a few sweeps only the best starts go on."""
         few = min(HEAT, self.max_sweeps)
         heats = [improve(objective, start, fixed, order, few) for start in starts]
         leaders = sorted(heats, key=objective.value, reverse=True)[:FINALISTS]
-        rest = self.max_sweeps - few
+        more = self.max_sweeps - few
         return max(
-            (improve(objective, labels, fixed, order, rest) for labels in leaders),
+            (improve(objective, labels, fixed, order, more) for labels in leaders),
             key=objective.value,
         )
 
     def _starts(
         self, objective: TraceObjective, grouped: GroupedObjective, K: int | None
     ) -> Iterator[Ints]:
-        """Return the partitions (T,) that data and truth suggest, from which the search starts."""
+        """Labels (T,) of partitions that data and truth suggest, from which the search starts."""
         points = grouped.Z
         if K is not None:
             yield kmeans(points, K, self.n_init, self.random_state)

@@ -23,7 +23,7 @@ from structsvm.support import Floats
 
 @dataclass(frozen=True, eq=False)
 class CutPoint:
-    """A hinge at one metric."""
+    """The hinge loss of a graph at one metric."""
 
     W: Weights
     operator: CutOperator  # ``C``
@@ -36,7 +36,7 @@ class _LabelledGraph:
     Y: Floats  # true clusters of the nodes, (T, K)
     margin: float  # ``kappa``
     forced: ClassVar[int] = 0
-    """How many eigenvectors are forced into the maximiser, each with the score 1."""
+    """Number of eigenvectors that are forced into the maximiser, each with the score 1."""
 
     @property
     def count(self) -> int:
@@ -67,7 +67,7 @@ class NormalizedHinge(_LabelledGraph):
         return CutPoint(W, operator, _association(W, Y).sum())
 
     def gradient(self, point: CutPoint, V: Floats) -> Floats:
-        """Of ``Tr(V^T C V) - a`` with ``V`` fixed, (P, P)."""
+        """The gradient of ``Tr(V^T C V) - a`` by ``B`` with ``V`` fixed, (P, P)."""
         W = point.W
         Y = self.Y
         d = W.degrees
@@ -122,7 +122,7 @@ class NormalizedHinge(_LabelledGraph):
 
 
 class PlainHinge(_LabelledGraph):
-    """That of the paper: ``kappa |M - M_i|^2 + Tr(W_B (M - M_i)) / T``."""
+    """The hinge loss of the paper, of ``kappa |M - M_i|^2 + Tr(W_B (M - M_i)) / T``."""
 
     def at(self, L: Floats) -> CutPoint:
         """``C = W / T - 2 kappa M_i``."""
@@ -143,7 +143,7 @@ class PlainHinge(_LabelledGraph):
         return CutOperator(C.matrix + dW / self.Y.shape[0], C.vectors, C.core)
 
     def partition(self, point: CutPoint, M: EquivalenceMatrix) -> tuple[float, Floats]:
-        """Convex in ``B`` but for the truth's part, because ``M`` has no negative entry."""
+        """Value and gradient, as above; convex in B except for the truth, as M has no entry < 0."""
         T = self.Y.shape[0]
         labels = indicators(M)
         U = labels / np.sqrt(labels.sum(axis=0))
@@ -171,16 +171,17 @@ def _overlap_gradient(Y: Floats, V: Floats, d: Floats) -> Floats:
 
 
 def _entrywise(matrix: Any, r: Floats) -> Any:
-    """Entries times those of ``r``, repeated along rows or columns."""
+    """A matrix, dense or sparse, times ``r``, (T,) or (T, 1), entry by entry."""
     return matrix.multiply(r).tocsr() if hasattr(matrix, "tocsr") else matrix * r
 
 
 def indicators(M: EquivalenceMatrix) -> Floats:
+    """1 where a sample, the row, is in a cluster, and 0 elsewhere, (T, K)."""
     return np.eye(M.n_clusters)[M.labels]
 
 
 def _loss(Y: Floats, labels: Floats) -> float:
-    """``|M - M_i|_F^2``."""
+    """``|M - M_i|_F^2`` of two partitions by their indicators."""
     common = Y.T @ labels
     overlap = np.sum(common**2 / np.outer(Y.sum(axis=0), labels.sum(axis=0)))
     return float(Y.shape[1] + labels.shape[1] - 2.0 * overlap)

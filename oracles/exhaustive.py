@@ -20,7 +20,7 @@ from structsvm.support import Floats, is_whole
 Labels = NDArray[np.int8]
 MOST_ENUMERATED = {False: 11, True: 18}
 """Largest T, by whether only segmentations count: 678,570 partitions, 131,072 segmentations."""
-MOST_LISTED = {False: 13, True: 24}  # the same of what is listed and not looked at: in 0.4 GB
+MOST_LISTED = {False: 13, True: 24}  # largest T whose partitions are only listed, in 0.4 GB
 
 
 @dataclass(frozen=True)
@@ -153,12 +153,12 @@ def _values(labels: Labels, objective: TraceObjective) -> Floats:
 
 
 def _respects_boundaries(labels: Labels, constraint: Constraint) -> NDArray[np.bool_]:
-    """Which segmentations keep what is said of boundaries and regions."""
+    """Whether each segmentation keeps the boundaries and regions of a constraint, (n,)."""
     boundary = np.diff(labels, axis=1) != 0
     forced = boundary[:, [t - 1 for t in constraint.forced]].all(axis=1)
     forbidden = boundary[:, [t - 1 for t in constraint.forbidden]].any(axis=1)
-    kept = forced & ~forbidden
+    is_allowed = forced & ~forbidden
     for region in constraint.regions:
         changes = boundary[:, region.first - 1 : region.end - 1].sum(axis=1)
-        kept &= changes >= region.changes if region.or_more else changes == region.changes
-    return np.asarray(kept)
+        is_allowed &= changes >= region.changes if region.or_more else changes == region.changes
+    return np.asarray(is_allowed)

@@ -23,8 +23,8 @@ from structsvm.oracles.spectral import fix_signs, top_eigenpairs
 from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
 from structsvm.support import Floats, Ints
 
-MOST_CLUSTERS = 20  # where counting clusters ends
-LANCZOS_TOLERANCE = 1e-6  # of Lanczos
+MOST_CLUSTERS = 20  # the largest number of clusters that is counted
+LANCZOS_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Embedding:
         coordinates = self.vectors[:, 1:K] / np.sqrt(d)[:, None]
         if K == 2:
             return EquivalenceMatrix.from_labels(two_means(coordinates[:, 0], d))
-        # K-means on coordinates of size 1 whatever the size of the graph.
+        # K-means has absolute tolerances: coordinates are scaled to size 1.
         scale = np.abs(coordinates).max(initial=0.0)
         unit = coordinates / scale if scale > 0 else coordinates
         return _exactly(lloyd(unit, K, 10, seed, d / d.mean()), unit, K)
@@ -105,7 +105,7 @@ def constrained_cut(
 
 
 def _groups(constraint: Constraint) -> list[tuple[int, ...]]:
-    """Groups of nodes that are in different clusters: those together, and single ones apart."""
+    """Labelled nodes in groups: those that have to be together, and single ones."""
     groups = [tuple(group) for group in constraint.together]
     inside = set(chain.from_iterable(groups))
     alone = set(chain.from_iterable(constraint.apart)) - inside
@@ -136,22 +136,23 @@ def two_means(x: Floats, weights: Floats) -> Ints:
     left = np.cumsum(w)[:-1]
     moment = np.cumsum(w * centred)[:-1]
     total = w.sum()
-    rest = float(w @ centred)
-    gain = moment**2 / left + (rest - moment) ** 2 / (total - left)
+    whole_moment = float(w @ centred)
+    gain = moment**2 / left + (whole_moment - moment) ** 2 / (total - left)
     labels = np.zeros(x.size, dtype=np.int64)
     labels[order[int(np.argmax(gain)) + 1 :]] = 1
     return labels
 
 
 def _exactly(labels: Ints, coordinates: Floats, K: int) -> EquivalenceMatrix:
+    """The partition of these labels, merged or split into exactly K clusters."""
     return EquivalenceMatrix.from_labels(with_exactly(coordinates, numbered(labels), K))
 
 
-DEFLATION = 3.0  # taken off the eigenvalue 1 - 2 kappa of sqrt(d), which makes it the smallest
-DENSE = 400  # nodes up to which the matrix is decomposed rather than iterated on
+DEFLATION = 3.0  # subtracted from the eigenvalue 1 - 2 kappa of sqrt(d): it becomes the smallest
+DENSE = 400  # nodes up to which the dense matrix is decomposed, instead of by Lanczos
 DENSE_AT_LAST = 3000
-"""Nodes up to which it is where Lanczos does not converge, because a graph nearly falls apart."""
-LAST_TOLERANCES = (1e-5, 1e-3)  # with which Lanczos tries again on larger graphs
+"""Nodes up to which it is decomposed if Lanczos fails, as on nearly disconnected graphs."""
+LAST_TOLERANCES = (1e-5, 1e-3)  # tolerances with which Lanczos tries again on larger graphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +190,7 @@ class CutOperator:
         return leading_eigenpairs(operator, count, start, LAST_TOLERANCES[-1])
 
     def _dense_top(self, count: int) -> tuple[Floats, Floats]:
+        """The same by decomposing the dense matrix."""
         values, vectors = top_eigenpairs(self.dense(), count)
         return values[:count], vectors[:, :count]
 
@@ -217,7 +219,7 @@ def scaled(matrix: Any, r: Floats) -> Any:
 
 
 def _times(matrix: Any, V: Floats) -> Floats:
-    """``matrix V``; of a dense symmetric matrix and a vector, by reading half of the matrix."""
+    """``matrix V``; for a dense symmetric matrix and a vector only half of the matrix is read."""
     if sp.issparse(matrix) or V.ndim > 1:
         return np.asarray(matrix @ V)
     columns = matrix if matrix.flags.f_contiguous else matrix.T  # or BLAS would copy it

@@ -1,6 +1,6 @@
 """The best segments with states: a semi-Markov dynamic program over changes, states and lengths."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.states import (
     ANYWHERE,
     NOWHERE,
-    Rules,
+    Scores,
     search_boundaries,
     search_states,
     search_together,
@@ -19,11 +19,11 @@ from structsvm.oracles._segments.states import (
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions import UNCONSTRAINED, Constraint
 from structsvm.partitions.constraint import checked_places
-from structsvm.support import Bools, Floats, Ints, is_whole, read_only, shown
+from structsvm.support import Floats, Ints, is_whole, read_only, shown
 
 LONG = 4
-"""A recording of so many times the longest length that is told apart is searched online, which is
-faster from there on."""
+"""Recordings longer than this many times the columns of ``lengths`` are searched online, which is
+faster."""
 
 
 def best_states(
@@ -32,19 +32,19 @@ def best_states(
     """The states of the largest score, (T,), in exactly ``n_segments`` segments if that is given.
 
     Exact, in O(T L C + T C^2) operations and O(T C) numbers, both times ``n_segments`` where it is
-    given; with a truth, L is T. Long recordings of which nothing is known take a tenth of that, by
-    the segments alone that may be the best.
+    given; with a truth, L is T. Long recordings without a constraint take a tenth of the time,
+    because segments that cannot be the best are dropped on the way.
 
     Parameters
     ----------
     constraint : Constraint
-        Where segments must begin, must not, or do so at least once, and states that are known.
+        Forced and forbidden boundaries, regions with no change or at least one, and known states.
 
     Raises
     ------
     OracleError
-        When no segments keep what is forbidden, ``n_segments`` is none of 1, ..., T, or the
-        constraint is about links, or about regions with exactly so many changes.
+        When no labelling is allowed, ``n_segments`` is none of 1, ..., T, or the constraint is
+        about links, or about regions with exactly so many changes.
 
     Examples
     --------
@@ -55,25 +55,21 @@ def best_states(
     >>> best_states(score).tolist(), best_states(score, n_segments=2).tolist()
     ([0, 0, 0, 0], [0, 0, 1, 1])
     """
-    score, boundaries, K = _question(score, n_segments, constraint)
+    score, boundaries, K = _checked_question(score, n_segments, constraint)
     T = len(score.samples)
-    lengths = score.lengths
+    scores = _scores(score, boundaries)
     bounds = NOWHERE
     weight = 0.0
     if score.truth is not None:  # the loss of a long segment depends on where it begins
         bounds = score.truth.boundaries
         weight = float(score.truth_weight)
-        more = max(0, T + 2 - lengths.shape[1])
-        lengths = read_only(np.pad(lengths, ((0, 0), (0, more)), mode="edge"))
-    ends = score.first, score.last
-    if score.truth is None and boundaries is None and not K and T > LONG * lengths.shape[1]:
-        path = _path_of_running(score)
+        more = max(0, T + 2 - score.lengths.shape[1])
+        lengths = np.pad(score.lengths, ((0, 0), (0, more)), mode="edge")
+        scores = scores._replace(lengths=read_only(lengths))
+    if score.truth is None and boundaries is None and not K and T > LONG * score.lengths.shape[1]:
+        path = _searched_online(score)
     else:
-        where = _places(boundaries, T)
-        path = search_states(
-            *(score.samples, lengths, score.changes, score.late, *where),
-            *(*ends, bounds, weight, K),
-        )
+        path = search_states(scores, score.first, score.last, bounds, weight, K)
     if path[0] < 0:
         into = "" if n_segments is None else f" into {n_segments} segments"
         raise OracleError(
@@ -83,8 +79,8 @@ def best_states(
     return np.asarray(path)
 
 
-def _path_of_running(score: StateScore) -> Ints:
-    """The same by the search that takes samples as they come; -1 each if none are allowed."""
+def _searched_online(score: StateScore) -> Ints:
+    """The best states by the online search; -1 each if none are allowed."""
     search = OnlineSearch.of_states(score)
     search.push(np.array(score.samples))
     search.end()
@@ -103,13 +99,14 @@ def best_together(
 ) -> Floats:
     """The best score with the samples from ``begins[i]`` to ``ends[i] - 1`` in one segment, (n, C).
 
-    By the state of that segment; minus infinity where none is allowed. One forward and one backward
-    pass of the search give what is before and after every segment.
+    The columns are the states of that segment, minus infinity where it is not allowed. One forward
+    and one backward pass give the best score before and after every segment.
 
     Raises
     ------
     OracleError
-        As :func:`best_states`, if there is a truth, or samples are none of the recording.
+        As :func:`best_states`, if there is a truth, or if begins and ends are not places of the
+        recording.
 
     Examples
     --------
@@ -120,9 +117,10 @@ def best_together(
     >>> best_together(score, np.array([0, 2]), np.array([4, 4])).round(1).tolist()
     [[3.4, 0.5], [3.4, 1.5]]
     """
-    score, ahead, back, K = _both_ways(score, n_segments, constraint)
-    first, stop = _stretches(begins, ends, len(score.samples))
-    return np.asarray(search_together(ahead, back, score.first, score.last, K, first, stop))
+    score, forwards, backwards, K = _both_ways(score, n_segments, constraint)
+    first, stop = _checked_stretches(begins, ends, len(score.samples))
+    best = search_together(forwards, backwards, score.first, score.last, K, first, stop)
+    return np.asarray(best)
 
 
 def losses_with(
@@ -150,9 +148,9 @@ def losses_with(
     >>> losses_with(score, np.arange(1, 4)).tolist()
     [1.0, 0.0, 3.0]
     """
-    score, ahead, back, K = _both_ways(score, n_segments, constraint)
+    score, forwards, backwards, K = _both_ways(score, n_segments, constraint)
     at = checked_places(places, len(score.samples))
-    best = search_boundaries(ahead, back, score.first, score.last, K)
+    best = search_boundaries(forwards, backwards, score.first, score.last, K)
     if best[0] == -np.inf:
         raise OracleError("no segments with states keep what is forbidden: leave some of it out")
     return np.asarray(np.maximum(best[0] - best[at], 0.0))
@@ -160,27 +158,20 @@ def losses_with(
 
 def _both_ways(
     score: StateScore, n_segments: int | None, constraint: Constraint
-) -> tuple[StateScore, Rules, Rules, int]:
-    """The question, as a pass over the recording and as one backwards."""
-    score, boundaries, K = _question(score, n_segments, constraint)
+) -> tuple[StateScore, Scores, Scores, int]:
+    """The checked question: its score, that of the recording and of the reversed one, and K."""
+    score, boundaries, K = _checked_question(score, n_segments, constraint)
     if score.truth is not None:
         raise OracleError("what else is as good is asked of a score without a truth: leave it out")
-    T = len(score.samples)
-    ahead = Rules(
-        *(score.samples, score.lengths, score.changes, score.late), *_places(boundaries, T)
+    reversed_score = replace(
+        score, samples=score.samples[::-1], changes=score.changes.T, late=-score.late.T
     )
-    back = Rules(
-        read_only(np.ascontiguousarray(score.samples[::-1])),
-        score.lengths,
-        read_only(np.ascontiguousarray(score.changes.T)),
-        read_only(np.ascontiguousarray(-score.late.T)),
-        *_places(boundaries and boundaries.reversed(), T),
-    )
-    return score, ahead, back, K
+    backwards = _scores(reversed_score, boundaries and boundaries.reversed())
+    return score, _scores(score, boundaries), backwards, K
 
 
-def _stretches(begins: Any, ends: Any, n_samples: int) -> tuple[Ints, Ints]:
-    """Where stretches of samples begin and end, checked."""
+def _checked_stretches(begins: Any, ends: Any, n_samples: int) -> tuple[Ints, Ints]:
+    """The starts and ends of stretches of samples, as integers."""
     first = np.asarray(begins)
     stop = np.asarray(ends)
     if (
@@ -212,10 +203,10 @@ class StateMargins:
     states: Ints
     """The state of each sample, (T,)."""
     boundaries: Floats
-    """What the best segmentation loses that has no boundary near each of these, (K - 1,)."""
+    """By how much the best segmentation without a boundary near each one is worse, (K - 1,)."""
     segments: Floats
-    """What the best one loses that has all samples of each segment in one of another state, (K,).
-    """
+    """By how much the best segmentation in which the samples of a segment are together in another
+    state is worse, (K,)."""
 
 
 def state_margins(
@@ -231,7 +222,7 @@ def state_margins(
     Parameters
     ----------
     tolerance : int
-        A boundary within so many samples of one is as good as that one.
+        A segmentation without a boundary has none within so many samples of it.
 
     Raises
     ------
@@ -267,13 +258,10 @@ def state_margins(
     return StateMargins(states, *(np.maximum(loss, 0.0) for loss in losses))
 
 
-def _question(
+def _checked_question(
     score: Any, n_segments: int | None, constraint: Constraint
 ) -> tuple[StateScore, Boundaries | None, int]:
-    """The score with the states that are known, where boundaries may be, and how many segments.
-
-    None for boundaries anywhere, 0 for any number; what cannot be asked is refused.
-    """
+    """The score with known states, the boundaries (None: anywhere), and the number K (0: any)."""
     if not isinstance(score, StateScore):
         raise OracleError(f"the score is {shown(score)}: give a StateScore")
     T = len(score.samples)
@@ -300,19 +288,15 @@ def _question(
     return score, Boundaries.of(constraint, T), int(K or 0)
 
 
-def _places(boundaries: Boundaries | None, T: int) -> tuple[Ints, Bools]:
-    """The first start of a segment that ends at each place, and whether one may, (T + 1,).
-
-    Empty arrays stand for no rule: segments may begin and end anywhere.
-    """
-    if boundaries is None:
-        return NOWHERE, ANYWHERE
-    may_end = np.ones(T + 1, dtype=np.bool_)
-    knots = boundaries.knots
-    required = knots[boundaries.required]
-    everywhere = np.arange(T + 1)
-    earliest = required[np.maximum(np.searchsorted(required, everywhere) - 1, 0)]
-    for a, b in boundaries.somewhere:
-        earliest[b:] = np.maximum(earliest[b:], a)
-    may_end[np.setdiff1d(everywhere, knots)] = False
-    return read_only(earliest), read_only(may_end)
+def _scores(score: StateScore, boundaries: Boundaries | None) -> Scores:
+    """A score and where boundaries may be, as compiled searches take them."""
+    earliest = NOWHERE
+    may_end = ANYWHERE
+    if boundaries is not None:
+        T = len(score.samples)
+        earliest = np.zeros(T + 1, dtype=np.int64)
+        may_end = np.zeros(T + 1, dtype=np.bool_)
+        earliest[boundaries.knots] = boundaries.earliest()
+        may_end[boundaries.knots] = True
+    arrays = score.samples, score.lengths, score.changes, score.late, earliest, may_end
+    return Scores(*map(read_only, arrays))

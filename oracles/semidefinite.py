@@ -33,7 +33,7 @@ TIGHT = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class SemidefiniteSolution:
-    """An approximate optimum of the program, and a bound that holds whatever its accuracy."""
+    """An approximate optimum of the program, and a bound that does not rely on its accuracy."""
 
     M: Floats  # (T, T); feasible to the accuracy of the solver
     multipliers: Floats  # ``N >= 0``, (T, T)
@@ -123,7 +123,7 @@ class SemidefiniteOracle(Oracle):
         return SemidefiniteSolution(np.asarray(M.value), N, bound)
 
     def _solve(self, problem: Any) -> None:
-        """Run the solver. An inaccurate answer is no reason to warn: it is certified afterwards."""
+        """Run the solver, without warnings of inaccurate answers: the bound is certified anyway."""
         import cvxpy as cp
 
         options = {"eps_abs": self.tol, "eps_rel": self.tol} if self.solver == "SCS" else {}
@@ -144,7 +144,7 @@ def certified_bound(A: Floats, N: Floats, K: int | None) -> float:
     """``spectral(A + N)``: no partition (into K clusters) has a larger ``Tr(A M)``."""
     T = A.shape[0]
     C = A + N
-    axis = np.ones(T)  # of the reflection whose columns but the first are orthogonal to 1
+    axis = np.ones(T)  # of a reflection whose columns, except the first, are orthogonal to 1
     axis[0] -= np.sqrt(T)
     V = np.eye(T)[:, 1:] - np.outer(axis, axis[1:]) * (2.0 / max(float(axis @ axis), 1e-300))
     w = np.linalg.eigvalsh(V.T @ C @ V)[::-1] if T > 1 else np.empty(0)
@@ -154,5 +154,6 @@ def certified_bound(A: Floats, N: Floats, K: int | None) -> float:
 
 
 def _is_tight(value: float, bound: float, objective: TraceObjective) -> bool:
+    """Whether a bound proves that a value is the maximum."""
     scale = float(np.sum(objective.Z**2)) + objective.truth_weight + abs(objective.shift)
     return bound - value <= TIGHT * max(scale, abs(value))

@@ -18,7 +18,7 @@ from structsvm.oracles._segments.every_price import loss_curve, price_path
 from structsvm.oracles._segments.every_segment import best_of_every_length
 from structsvm.oracles._segments.one_call import segment, segment_each
 from structsvm.oracles._segments.online import OnlineSearch
-from structsvm.oracles._segments.table import NO_TRUTH, SCORE_OVERHEAD, truth_of
+from structsvm.oracles._segments.table import SCORE_OVERHEAD, truth_of
 from structsvm.partitions import (
     UNCONSTRAINED,
     Argmax,
@@ -31,16 +31,16 @@ from structsvm.problem import Quality
 from structsvm.support import Floats, Ints, Stack, is_whole, overrides, read_only
 
 ONE_CALL = 2e9
-"""Operations of a search that is one compiled call: less than a second, in the worst case."""
+"""Most operations of a search that is one compiled call: less than a second, in the worst case."""
 ROUNDING_MATTERS = 1e-3
-"""The part of a price from which on what rounding may hide is looked for without prefix sums.
-Beside a value of 1e9 it is some prices; of a million ordinary samples it is 1e-6 of one, and there
-the other search took 3 to 19 times as long for the same segments."""
+"""Part of a price above which rounding of prefix sums is avoided by the online search. A value of
+1e9 makes it some prices; of a million ordinary samples it is 1e-6 of one, and the online search
+took 3 to 19 times as long for the same segments there."""
 MOST_RUNNING = 4096
-"""Segments that the other search looks at beside each other, at most."""
+"""Candidates that the online search compares at a time, at most."""
 SHORT_ENOUGH = 2048
-"""Samples up to which the scores of all segments are written down for a path of prices: 34 MB. At
-1,400 samples it takes a ninth to a half of the time of a search for each price, at 3,000 more."""
+"""Samples up to which the scores of all segments are stored for a path of prices: 34 MB. At 1,400
+samples it takes a ninth to a half of the time of a search for each price, at 3,000 more."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ class SequentialOracle(Oracle):
         return Argmax(y, value, value + rounding, Quality.EXACT)
 
     def maximize_each(self, Zs: Stack, price: float) -> list[Argmax]:
-        """One compiled call for all recordings of which each would be one."""
+        """One compiled call for all recordings that are short enough for :func:`segment`."""
         if price == 0.0 or not self.pruning or overrides(type(self), "maximize", SequentialOracle):
             return super().maximize_each(Zs, price)
         together = Zs.sizes * Zs.sizes * float(Zs.rows.shape[1] + SCORE_OVERHEAD) <= ONE_CALL
-        # A column that is zero throughout, and left out, is zero at the first sample.
+        # A column of zeros would have to be left out, and shows in the first sample.
         together &= Zs.rows[Zs.first[:-1]].all(axis=1)
         which = np.flatnonzero(together)
         answers = zip(which.tolist(), _segment_each(Zs, which, price), strict=True)
@@ -221,14 +221,14 @@ class SequentialOracle(Oracle):
 
 
 def _is_doubtful(answer: Argmax, price: float) -> bool:
-    """Whether rounding of prefix sums is worth a part of a price."""
+    """Whether rounding of prefix sums may have hidden more than a small part of the price."""
     return price > 0.0 and answer.upper_bound - answer.value > ROUNDING_MATTERS * price
 
 
 def _as_samples_come(Z: Floats, price: float, answer: Argmax) -> Argmax:
-    """What the search of streams finds, whose means of segments keep their digits beside a jump.
+    """The answer of the online search, whose means of segments keep their digits beside a jump.
 
-    The value, a difference of sums, does not, and is as doubtful as before.
+    Its value is a difference of large sums and stays as uncertain as that of ``answer``.
     """
     search = OnlineSearch.of_changes(Z.shape[1], price, min(len(Z) + 1, MOST_RUNNING))
     search.push(np.array(Z))
@@ -255,7 +255,7 @@ def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | No
     required = boundaries.knots[boundaries.required]
     null = objective.Z.shape[1] == 0
     if boundaries.somewhere:
-        required, null = everything, False  # no boundary less will always do
+        required, null = everything, False  # fewer boundaries may break "at least one change"
     if K is not None:
         if null and not objective.has_truth:
             optional = np.setdiff1d(everything, required)
@@ -271,9 +271,9 @@ def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | No
 
 
 def _segment_each(Zs: Stack, which: Ints, price: float) -> Iterator[Argmax]:
-    """The answers for some recordings, of which nothing is known."""
+    """The answers for the recordings of numbers ``which``, without a constraint."""
     rows = read_only(np.ascontiguousarray(Zs.rows, dtype=np.float64))
-    boundaries, sizes, numbers = segment_each(rows, Zs.first, which, NO_TRUTH, -price)
+    boundaries, sizes, numbers = segment_each(rows, Zs.first, which, -price)
     boundaries = read_only(boundaries)
     lengths = Zs.sizes[which]
     columns = lengths.tolist(), sizes.tolist(), *numbers.tolist()
@@ -299,7 +299,7 @@ def _singletons_pay(objective: TraceObjective) -> bool:
 
 def _without_null_columns(objective: TraceObjective) -> TraceObjective:
     """The same objective without the columns of ``Z`` that are zero: a null metric has r = 0."""
-    if 0.0 not in objective.Z[0].tolist():  # numpy takes longer to say so of a few numbers
+    if 0.0 not in objective.Z[0].tolist():  # faster than numpy for a few numbers
         return objective
     used = objective.Z.any(axis=0)
     if used.all():
@@ -308,7 +308,7 @@ def _without_null_columns(objective: TraceObjective) -> TraceObjective:
 
 
 def _samples(objective: TraceObjective) -> Floats:
-    """``Z`` in the one form that kernels are compiled for."""
+    """``Z`` as kernels are compiled for: a read-only C array of doubles."""
     Z = objective.Z  # a read-only view
     if type(Z) is np.ndarray and Z.flags.c_contiguous and Z.dtype == np.float64:
         return Z

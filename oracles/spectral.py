@@ -107,7 +107,7 @@ class SpectralOracle(Oracle):
 
 
 def top_eigenpairs(S: Floats, count: int | None) -> tuple[Floats, Floats]:
-    """Eigenpairs of ``S`` by decreasing eigenvalue; at least ``count`` of them."""
+    """Eigenpairs of ``S`` by decreasing eigenvalue: at least the first ``count``, or all."""
     m = len(S)
     values = np.empty(0)
     vectors = np.empty((len(S), 0))
@@ -131,6 +131,7 @@ def fix_signs(vectors: Floats) -> Floats:
 def _select(
     values: Floats, shift: float, n_null: int, rank: int | None, least: int
 ) -> tuple[int, int]:
+    """How many of the eigenvectors, and of directions outside of the data, the projector spans."""
     scale = float(np.abs(values).max(initial=0.0))
     rounding = max(values.size, 1) * np.finfo(float).eps * scale
     if rank is None:
@@ -160,12 +161,12 @@ def _select(
 # of its small triangle; a Gram matrix would be faster but squares the condition number.
 
 BLOCK = 16_384
-"""Rows of a block of the QR decomposition: what stays in the cache for a few dozen features."""
+"""Rows of a block of the QR decomposition, which stays in the cache for a few dozen features."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompressedData:
-    """``(Xc, Uc)``: all that an objective needs to know of ``(X, M_i)``."""
+    """``(Xc, Uc)``, which an objective needs in place of ``(X, M_i)``."""
 
     X: Floats  # ``Xc = Q^T X``, (m, P); row 0 is ``sqrt(T)`` times the mean
     U: Floats  # ``Uc = Q^T U_i``, (m, K); no columns when there is no truth
@@ -203,7 +204,7 @@ class CompressedProjector:
         return self.data.n_samples
 
     def inner(self, other: "CompressedProjector") -> float:
-        """``Tr(M M')`` for another projector of the same data, one of them without null part."""
+        """``Tr(M M')`` with a projector of the same data, if ``n_null`` of either is 0."""
         return float(np.sum((self.V.T @ other.V) ** 2))
 
 
@@ -215,9 +216,9 @@ class Basis:
     """``U``, with ``W = U R``: a basis of ``[1, U_i]`` whose first column is ``1 / sqrt(T)``."""
     rotation: Floats  # ``R``
     within: Floats  # ``Q_w`` up to rounding, (T, m - k)
-    overlap: Floats  # ``W^T`` times that, which rounding makes: it is taken out again,
+    overlap: Floats  # ``W^T within``, which is not 0 through rounding, and is subtracted
     inverse: Floats
-    """... and this makes the rest orthonormal."""
+    """Makes them orthonormal after that: ``Q_w = (within - W overlap) inverse``."""
 
     def lift(self, V: Floats) -> Floats:
         """``Q V``, (T, k), for ``V`` (m, k)."""
@@ -254,7 +255,7 @@ def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[Compres
         deviation -= _expanded(U, rotation, between)
         within, triangle = _orthogonalize(deviation, T - len(rotation), noise)
         between[0] = np.sqrt(T) * mean
-        # What rounding leaves of W in the blocks counts where the data have all but one direction.
+        # Rounding leaves parts of W in the blocks, which matter if the data have T - 1 directions.
         overlap = rotation.T @ U.project(within)
         between += overlap @ triangle
         root = np.linalg.cholesky(np.eye(overlap.shape[1]) - overlap.T @ overlap)
@@ -266,7 +267,7 @@ def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[Compres
 
 
 def _expanded(U: EquivalenceMatrix, rotation: Floats, coordinates: Floats) -> Floats:
-    """``W`` times coordinates, (T, k)."""
+    """``W coordinates``, (T, k), for ``W = U rotation``."""
     turned = rotation @ coordinates
     return np.asarray((turned / np.sqrt(U.sizes)[:, None])[U.labels])
 

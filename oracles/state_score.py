@@ -1,4 +1,4 @@
-"""What a labelling of a recording by states earns."""
+"""The score of a labelling of a recording by states."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,13 +12,13 @@ from structsvm.partitions.equivalence import runs_of
 from structsvm.partitions.trace_objective import faults_of_truth
 from structsvm.support import Floats, Ints, compiled, inner, is_number, is_whole, read_only, shown
 
-NEVER_LATE = read_only(np.zeros((0, 0), dtype=np.int64))  # where no scores are late
-MOST_LATE = 2**31  # samples, which no recording has
+NEVER_LATE = read_only(np.zeros((0, 0), dtype=np.int64))  # ``late`` where no scores are late
+MOST_LATE = 2**31  # samples, more than any recording has
 
 
 @dataclass(frozen=True, eq=False)
 class StateScore:
-    """What a recording of T samples earns by segments that have one of C states each.
+    """The score of a recording of T samples divided into segments with one of C states each.
 
     The score is the sum of ``samples[t, c]`` over the samples in state c, of ``lengths[c, n]`` over
     the segments of n samples in state c, of ``changes[a, b]`` over neighbouring segments in states
@@ -68,7 +68,7 @@ class StateScore:
     late: Any = None
 
     def __post_init__(self) -> None:
-        """Copy the arrays into the one form that is compiled, and check all that it relies on."""
+        """Copy the arrays as compiled code needs them, and check all that it relies on."""
         scores = self.samples, self.lengths, self.changes, self.first, self.last
         arrays = [_as_scores(name, one) for name, one in zip(ARRAYS, scores, strict=True)]
         vars(self).update(zip(ARRAYS, arrays, strict=True))
@@ -129,18 +129,19 @@ class StateScore:
         return float(total)
 
     def _of_late(self, places: Ints, of: Ints) -> float:
-        """What samples near boundaries earn beside what they would in their own states."""
+        """What late scores change in the sum: samples near boundaries count for a neighbour."""
         T = len(self.samples)
         plain = np.where(np.isneginf(self.samples), 0.0, self.samples)
         earned = 0.0
         for t, a, b in zip(places.tolist(), of[:-1].tolist(), of[1:].tolist(), strict=True):
-            there = min(max(t + int(self.late[a, b]), 0), T)
-            gain = plain[min(t, there) : max(t, there), a] - plain[min(t, there) : max(t, there), b]
-            earned += float(gain.sum()) if there > t else -float(gain.sum())
+            shown_at = min(max(t + int(self.late[a, b]), 0), T)
+            between = plain[min(t, shown_at) : max(t, shown_at)]
+            gain = float((between[:, a] - between[:, b]).sum())
+            earned += gain if shown_at > t else -gain
         return earned
 
     def knowing(self, states: Ints) -> "StateScore":
-        """The same where samples have known states, (T,), and -1 stands for what is not known.
+        """The score with known states of samples, (T,), where -1 stands for an unknown one.
 
         Raises
         ------
@@ -152,7 +153,7 @@ class StateScore:
         return replace(self, samples=np.where(others, -np.inf, self.samples))
 
     def lasting(self, shortest: int = 1, longest: int | None = None) -> "StateScore":
-        """The same where no segment has fewer or more samples than these.
+        """The score in which segments with fewer or more samples than these are forbidden.
 
         A recording that is shorter may be one segment.
 
@@ -195,7 +196,7 @@ def checked_states(states: Any, n_samples: int, n_states: int, least: int = 0) -
 
 
 def _as_samples(late: Any, C: int) -> Ints:
-    """Numbers of samples by which changes are late, (C, C); none where none is."""
+    """``late`` checked, (C, C); NEVER_LATE if it is not given."""
     try:
         numbers = np.asarray(late)
     except ValueError:
@@ -208,6 +209,7 @@ def _as_samples(late: Any, C: int) -> Ints:
 
 
 def _as_scores(name: str, values: Any) -> Floats:
+    """A read-only copy of an array of numbers."""
     try:
         scores = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
@@ -220,7 +222,7 @@ def _as_scores(name: str, values: Any) -> Floats:
 def _first_fault(
     samples: Floats, lengths: Floats, changes: Floats, first: Floats, last: Floats, most: float
 ) -> int:
-    """Which of these holds what is no score: the number of the array; -1 if none does."""
+    """The number of the first array that holds anything but scores; -1 if there is none."""
     T, C = samples.shape
     for c in range(C):
         for t in range(T):
@@ -241,10 +243,11 @@ def _first_fault(
 
 @inner()
 def _is_score(x: float, most: float) -> bool:
+    """Whether a number is minus infinity, or within ``most``."""
     return x == -np.inf or -most <= x <= most
 
 
 def segments_of(states: Ints) -> tuple[Ints, Ints, Ints]:
-    """Where the segments of a state for each sample begin, where they end, and their states."""
+    """Starts, ends and states of the segments of a labelling with a state for each sample, (K,)."""
     bounds = runs_of(states).boundaries
     return bounds[:-1], bounds[1:], states[bounds[:-1]]

@@ -1,4 +1,4 @@
-"""The best segmentation at a price of a segment, or of so many segments."""
+"""The best segmentation at a given price of a segment, or into a given number of segments."""
 
 import math
 from dataclasses import dataclass, replace
@@ -17,12 +17,11 @@ from structsvm.support import Floats, Ints
 SCORE_TIES = 1e-10
 """Differences below this fraction of the objective's size are rounding."""
 
-ERROR = 2.0**-51
-"""Of the prefix sums, for each unit of scatter; measured at 2^-53 or less in
-``tests/solvers/test_exact_arithmetic.py``."""
+ROUNDING_OF_PREFIX_SUMS = 2.0**-51
+"""For each unit of scatter; ``tests/solvers/test_exact_arithmetic.py`` measures 2^-53 or less."""
 
 NEGLIGIBLE = 1e-10
-"""What rounding may be of the price of a segment, or of the noise, before the answer says so."""
+"""Rounding of at most this part of the price of a segment, or of the noise, is not reported."""
 
 
 def best_path(
@@ -32,7 +31,7 @@ def best_path(
     allowed: Allowed | None = None,
     pruning: bool = True,
 ) -> Ints | None:
-    """The boundaries of the best segmentation, from 0 to T, into K if given; None for none."""
+    """Boundaries, 0 to T, of the best segmentation (into K segments); None if there is none."""
     search = SegmentSearch(objective, boundaries, allowed)
     limited = allowed is not None or boundaries.counted or boundaries.somewhere
     path: Ints | None
@@ -80,13 +79,14 @@ class SegmentSearch:
         return F, backtrack(previous)
 
     def among(self, chosen: Ints, K: int) -> Ints:
-        """The best path of K segments with boundaries on these knots."""
+        """The best path of K segments with boundaries on the ``chosen`` knots alone."""
         few = SegmentSearch(self.objective, self.boundaries.among(chosen))
         path = best_of_every(few.graph, K)
         assert path is not None
         return chosen[path]
 
     def reversed(self) -> "SegmentSearch":
+        """The search in the recording played backwards."""
         objective = self.objective
         T = self.objective.n_samples
         truth = None
@@ -103,7 +103,7 @@ def splitting_price(objective: TraceObjective, shift: float) -> float:
 
 
 def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
-    """The best path of K segments, which the constraint leaves room for."""
+    """The best path of K segments, a number that the constraint allows."""
     boundaries = search.boundaries
     below = boundaries.required
     above = np.arange(boundaries.knots.size, dtype=np.int64)
@@ -124,7 +124,10 @@ def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
 
 
 def _close_gap(search: SegmentSearch, K: int, price: float, below: Ints, above: Ints) -> Ints:
-    """The best path of K segments, known to lie under the side of the hull with slope ``price``."""
+    """The best path of K segments, where no price makes K the best number of segments.
+
+    K lies between the ends of the edge of slope ``price`` of the concave hull of the values.
+    """
     guess = search.among(np.union1d(below, above), K)
     through = search.at_price(-price)[0] + search.reversed().at_price(-price)[0][::-1]
     enough = search.value(guess) - price * K
@@ -159,8 +162,8 @@ def rounding_of(
 def rounding_at(
     T: int, scatter: float, price: float, value: float, negligible: float = NEGLIGIBLE
 ) -> float:
-    """The same of T samples with this scatter, where a segment more costs ``price``."""
-    rounding = ERROR * math.sqrt(T) * scatter
+    """The same for T samples of a given scatter, where one more segment costs ``price``."""
+    rounding = ROUNDING_OF_PREFIX_SUMS * math.sqrt(T) * scatter
     if price == 0.0 or rounding <= negligible * price:
         return 0.0
     return rounding + float(np.spacing(abs(value)))

@@ -1,4 +1,4 @@
-"""Where boundaries may lie, as a graph: its nodes, and those that a segment may begin at.
+"""Where boundaries may lie, as a graph: its nodes, and where a segment that ends at each may begin.
 
 A region (a, b) with exactly k changes is k *layers* of nodes: the c-th holds its knots, each
 standing for "the c-th change of this region is here". The knots between regions are nodes once.
@@ -25,7 +25,7 @@ class Boundaries:
     knots: Ints
     """Positions where a boundary may lie, from 0 to T, (m + 1,)."""
     required: Ints
-    """Indices of the knots where one must lie, from 0 to m."""
+    """Indices of the knots where a boundary must lie, the first 0 and the last m."""
     somewhere: tuple[tuple[int, int], ...] = ()
     """``(a, b)``: at least one boundary in ``a, ..., b - 1``."""
     counted: tuple[Region, ...] = ()
@@ -64,19 +64,20 @@ class Boundaries:
         return earliest
 
     def reversed(self) -> "Boundaries":
-        """The same of the recording backwards; without counted regions."""
+        """The boundaries of the recording played backwards; not for counted regions."""
         T = int(self.knots[-1])
         somewhere = tuple((T - b + 1, T - a + 1) for a, b in self.somewhere)
         required = self.knots.size - 1 - self.required[::-1]
         return Boundaries(T - self.knots[::-1], required, somewhere)
 
     def among(self, chosen: Ints) -> "Boundaries":
+        """The boundaries on these knots alone, the required ones among them."""
         required = np.searchsorted(chosen, self.required)
         return replace(self, knots=self.knots[chosen], required=required)
 
 
 def _must_be_counted(region: Region, counted: list[Region], allowed: Bools) -> bool:
-    """Whether a region is no consequence of others; what it leaves no room for is ruled out."""
+    """Whether a region has to be counted; if others imply its count, ``allowed`` is narrowed."""
     places = np.arange(region.first, region.end)
     if region.changes == 0:
         allowed[places] = False
@@ -99,14 +100,14 @@ class Allowed(NamedTuple):
     """The segments of T samples that a rule allows, by their end ``t = 0, ..., T``."""
 
     low: Ints
-    """The first start that goes with each end, (T + 1,)."""
+    """The first allowed start for each end, (T + 1,)."""
     high: Ints
-    """The last one; below ``low`` where there is none."""
+    """The last allowed start; below ``low`` where there is none."""
     move_on: bool = True
-    """Whether all from ``low`` to ``high`` go with each end, and neither decreases from one end
-    that has any to the next."""
+    """Whether all starts from ``low`` to ``high`` are allowed, and neither ``low`` nor ``high``
+    decreases from one end that has a start to the next."""
     firsts: Ints = NO_INTEGERS
-    """``starts[firsts[t]:firsts[t + 1]]`` go with ``t``, increasing; (T + 2,)."""
+    """``starts[firsts[t]:firsts[t + 1]]``, increasing, are the allowed starts for t; (T + 2,)."""
     starts: Ints = NO_INTEGERS
     """Empty where all starts from ``low`` to ``high`` are allowed for every end."""
 
@@ -117,9 +118,9 @@ class Nodes(NamedTuple):
     knot: Ints
     """Which knot each node stands for; the first is 0 and the last m, (n,)."""
     earliest: Ints
-    """The first node that a segment that ends at each may begin at, ..."""
+    """For each node the first one at which a segment that ends there may begin, (n,)."""
     latest: Ints
-    """... and the last one, before ``earliest`` where there is none."""
+    """The last such node; before ``earliest`` where there is none."""
 
     @classmethod
     def of(cls, boundaries: Boundaries, allowed: Allowed | None) -> "Nodes":
@@ -131,13 +132,13 @@ class Nodes(NamedTuple):
         if allowed is not None:
             low = np.maximum(low, allowed.low[knots])
             high = np.minimum(high, allowed.high[knots])
-        parts: list[tuple[Ints, Ints, Ints]] = []
+        columns: list[tuple[Ints, Ints, Ints]] = []
 
-        def add(part: Ints, first: int, window: Ints) -> None:
-            """Let these knots follow on the window, which begins at the node ``first``."""
-            earliest = first + np.searchsorted(knots[window], low[part])
-            latest = first + np.searchsorted(knots[window], high[part], side="right") - 1
-            parts.append((part, earliest, latest))
+        def add(ends: Ints, first: int, window: Ints) -> None:
+            """Add nodes for the knots ``ends``, with starts ``window``, nodes from ``first`` on."""
+            earliest = first + np.searchsorted(knots[window], low[ends])
+            latest = first + np.searchsorted(knots[window], high[ends], side="right") - 1
+            columns.append((ends, earliest, latest))
 
         n = 0
         at = 0
@@ -158,4 +159,4 @@ class Nodes(NamedTuple):
                 first = n
                 window = layer
                 n = n + layer.size
-        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return cls(*(np.concatenate(column) for column in zip(*columns, strict=True)))

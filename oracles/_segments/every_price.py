@@ -1,7 +1,7 @@
 """The best segmentations of a short recording at many prices of a segment.
 
-The score of every segment is written down once, and each price looks at all of them: this takes
-a sixth of the time of a search for each. It finds the same one of equal segmentations.
+The score of every segment is computed once for all prices, which takes a sixth of the time of one
+search for each price. Of equally good segmentations it finds the same one as those searches.
 """
 
 import numpy as np
@@ -33,9 +33,9 @@ TOGETHER = 8
 """Prices that are searched side by side."""
 
 BEYOND_LAST_PRICE = 1.001
-"""Times a price at which one segment is best: from here on it is so by more than rounding.
+"""From this many times a price at which one segment is best, it is best by more than rounding.
 
-Below the price at which every boundary pays, divided by this, every boundary does likewise.
+Likewise every boundary pays from a price at which each pays, divided by this, downwards.
 """
 
 BEYOND_ROUNDING = 1e-9
@@ -44,17 +44,17 @@ BEYOND_ROUNDING = 1e-9
 
 def price_path(Z: Floats, prices: Floats) -> list[Ints]:
     """The boundaries, from 0 to T, of the best segmentation of a recording at every price."""
-    ends, counts = _every_price(Z, NO_TRUTH, prices)
+    ends, counts = _every_price(Z, prices)
     return [row[: n + 1] for row, n in zip(ends, counts.tolist(), strict=True)]
 
 
 def loss_curve(Z: Floats, bounds: Ints, prices: Floats) -> Floats:
     """``|M - M_i|_F^2`` of a recording's best segmentation at every price, (n,)."""
-    return np.asarray(path_losses(bounds, *_every_price(Z, NO_TRUTH, prices)))
+    return np.asarray(path_losses(bounds, *_every_price(Z, prices)))
 
 
 @compiled()
-def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
+def _every_price(Z: Floats, prices: Floats) -> tuple[Ints, Ints]:
     """The boundaries of the best segmentation at every price, and their numbers."""
     T, r = Z.shape
     ends = np.empty((prices.size, T + 1), np.int64)
@@ -64,7 +64,7 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
             ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
         return ends, counts
     mean = np.zeros(r)
-    table = free_table(Z, nothing, 0.0, 0.0, mean, np.zeros(r))
+    table = free_table(Z, NO_TRUTH, 0.0, 0.0, mean, np.zeros(r))
     n_groups = table.first_group[1]
     gains = np.empty((T + 1, n_groups, LANES))
     _write_gains(table, gains)
@@ -75,7 +75,7 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
     places = np.empty(TOGETHER, np.int64)
     scatter = scatter_of(Z, mean)
     least = BEYOND_ROUNDING * scatter
-    # prices at which every boundary pays, and none does
+    # the largest price known at which every boundary pays, and the least at which none does
     all_below = 0.0
     one_above = np.inf
     n = 0
@@ -121,7 +121,7 @@ def _write_gains(table: SegmentTable, gains: Floats) -> None:
 def _scan_all(gains: Floats, prices: Floats, rounding: Floats, F: Floats, previous: Ints) -> None:
     """Best values ``F[k]`` of segmentations that end at each knot, and the starts of the best one.
 
-    The prices go side by side, so that the processor need not wait for the value at one knot. The
+    The prices are searched side by side, because each knot has to wait for the one before it. The
     groups of starts before ``first[k, g]`` never matter from the ``g``-th group of ends on, by the
     splitting bound.
     """
@@ -153,7 +153,7 @@ def _best_of(gains: Floats, t: int, F: Floats, k: int, begin: int, end: int) -> 
     """The best value at ``t``, of all starts in these groups."""
     first = t * gains.shape[1]
     own = k * F.shape[1]
-    even = odd = spread(-np.inf)  # two in turn: one need not wait for the other
+    even = odd = spread(-np.inf)  # two maxima in turn, neither of which waits for the other
     for g in range(begin, end - 1, 2):
         even = larger(even, read(gains, first + g) + read(F, own + g))
         odd = larger(odd, read(gains, first + g + 1) + read(F, own + g + 1))
@@ -164,7 +164,7 @@ def _best_of(gains: Floats, t: int, F: Floats, k: int, begin: int, end: int) -> 
 
 @kernel
 def _first_left(gains: Floats, t: int, F: Floats, k: int, group: int, least: float) -> int:
-    """The first group, from one on, with a start whose value at ``t`` is better than ``least``."""
+    """The first group from ``group`` on that has a start whose value at ``t`` exceeds ``least``."""
     while group < t >> BITS and _best_of(gains, t, F, k, group, group + 1) <= least:
         group += 1
     return group

@@ -1,4 +1,4 @@
-"""The program that looks at every segment there may be, and serves every question.
+"""The dynamic program over all allowed segments, with which every constraint can be kept.
 
     F(k, v) = d + max over the nodes u before v of F(k - 1, u) + score(u, v),
 
@@ -33,33 +33,33 @@ from structsvm.support import Floats, Ints, compiled, pieces
 
 
 class Graph(NamedTuple):
-    """Nodes, the segments between them, and what their scores are read from."""
+    """Nodes, whose positions increase, and the segments between them with their scores."""
 
     table: SegmentTable
     earliest: Ints
-    """The nodes that a segment that ends at each may begin at, ..."""
+    """For each node the first one at which a segment that ends there may begin."""
     latest: Ints
-    """... whose positions increase."""
+    """The last such node; before ``earliest`` where there is none."""
     listed: Ints = NO_INTEGERS
-    """``starts[listed[t]:listed[t + 1]]`` go with the end t; all do where these are empty."""
+    """``starts[listed[t]:listed[t + 1]]`` are the allowed starts for the end t; empty: all."""
     starts: Ints = NO_INTEGERS
 
 
 def best_of_every(graph: Graph, K: int | None) -> Ints | None:
-    """The nodes of the best segmentation, into K segments if given; None where there is none."""
+    """The nodes of the best segmentation, into K segments if given; None if none is allowed."""
     best = _best_values(graph, K)
     reached = np.isfinite(best[-1, graph.latest.size - 1])
     return _trace(graph, best, best.shape[0] - 1) if reached else None
 
 
 def best_of_every_length(graph: Graph, most: int) -> list[Ints]:
-    """The same for 1, 2, ..., ``most`` segments, of which there are as many starts at least."""
+    """The same for 1, 2, ..., ``most`` segments, in a graph with at least ``most`` starts."""
     best = _best_values(graph, most)
     return [_trace(graph, best, K) for K in range(1, most + 1)]
 
 
 def _best_values(graph: Graph, K: int | None) -> Floats:
-    """``F(k, v)`` for k = 0, ..., K; the row 0 alone if K is not known, whatever k is."""
+    """``F(k, v)`` for k = 0, ..., K; one row, of the best over all k, if K is None."""
     n = graph.latest.size
     layers = 0 if K is None else K
     best = np.full((layers + 1, -(-n // LANES) * LANES), -np.inf)
@@ -113,7 +113,7 @@ def _trace(graph: Graph, best: Floats, k: int) -> Ints:
 
 @kernel
 def _largest_sum(best: Floats, k: int, out: Floats, a: int, b: int) -> float:
-    """The largest ``best[k, u] + out[u]`` for ``a <= u < b``; no other start of these sixteens."""
+    """The largest ``best[k, u] + out[u]`` for ``a <= u < b``; elsewhere ``out`` is -inf."""
     most = spread(-np.inf)
     first = k * (best.shape[1] // LANES)
     for g in range(a // LANES, (b + LANES - 1) // LANES):
@@ -123,9 +123,9 @@ def _largest_sum(best: Floats, k: int, out: Floats, a: int, b: int) -> float:
 
 @kernel
 def _score(graph: Graph, v: int, a: int, b: int, row: Floats, nothing: Floats, out: Floats) -> None:
-    """``out[u]``: score without shift from the node ``u`` to ``v``, for ``a <= u < b``.
+    """Write the score without shift from node u to ``v`` to ``out[u]``, for ``a <= u < b``.
 
-    It is minus infinity in what is left of the first and the last sixteen.
+    Other entries of the first and the last vector become minus infinity.
     """
     table = graph.table
     first = a // LANES
@@ -143,6 +143,7 @@ def _score(graph: Graph, v: int, a: int, b: int, row: Floats, nothing: Floats, o
 
 @kernel
 def _rule_out(starts: Floats, allowed: Ints, scores: Floats) -> None:
+    """Set the scores of starts that are not ``allowed``, both sorted, to minus infinity."""
     k = 0
     for i in range(starts.size):
         while k < allowed.size and allowed[k] < starts[i]:

@@ -1,16 +1,16 @@
-"""Searches that are one compiled call, for recordings of which nothing is known."""
+"""Searches that are one compiled call, for recordings without a constraint."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from structsvm.oracles._segments.searches import scan_from, trace_back
-from structsvm.oracles._segments.table import free_table, sum_of_scores
+from structsvm.oracles._segments.table import NO_TRUTH, free_table, sum_of_scores
 from structsvm.oracles._segments.vectors import LANES
 from structsvm.support import Floats, Ints, compiled, inner, uninterrupted
 
 
-class Found(NamedTuple):
+class BestSegmentation(NamedTuple):
     """The best segmentation of a recording."""
 
     path: Ints
@@ -23,11 +23,11 @@ class Found(NamedTuple):
 
 
 @inner(no_cpython_wrapper=False)
-def segment_from(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
+def segment_from(Z: Floats, bounds: Ints, c: float, shift: float) -> BestSegmentation:
     """The best segmentation of a recording (T, r) without null columns.
 
-    ``bounds`` are the boundaries of its truth, ``NO_TRUTH`` for none. ``c > shift``: else every
-    boundary pays; ``shift <= 0`` in the null metric, ``r = 0``, in which one segment is best.
+    ``bounds`` are the boundaries of its truth, ``NO_TRUTH`` for none. It requires ``c > shift``, as
+    every boundary pays otherwise, and ``shift <= 0`` where ``r = 0``, so that one segment is best.
     """
     T, r = Z.shape
     mean = np.zeros(r)
@@ -49,30 +49,28 @@ def segment_from(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
     constant = 0.0
     for j in range(r):
         constant += mean[j] * (T * mean[j] + 2.0 * total[j])
-    return Found(path, sum_of_scores(table, path), constant, scatter_of(Z, mean))
+    return BestSegmentation(path, sum_of_scores(table, path), constant, scatter_of(Z, mean))
 
 
 segment = uninterrupted(segment_from)
 
 
-class FoundTogether(NamedTuple):
-    """The best segmentations of recordings that are side by side."""
+class BestOfEach(NamedTuple):
+    """The best segmentations of several recordings."""
 
     boundaries: Ints
-    """Those of all, one recording behind the other."""
+    """The boundaries of all recordings, one recording after the other."""
     sizes: Ints
-    """How many there are of each, (N,)."""
+    """The number of boundaries of each recording, (N,)."""
     numbers: Floats
-    """Score, constant and scatter of each, as in :class:`Found`, (3, N)."""
+    """Score, constant and scatter of each, as in :class:`BestSegmentation`, (3, N)."""
 
 
 @compiled()
-def segment_each(
-    rows: Floats, first: Ints, which: Ints, nothing: Ints, shift: float
-) -> FoundTogether:
-    """What :func:`segment` finds in recordings, the rows ``first[i], ..., first[i + 1] - 1`` each.
+def segment_each(rows: Floats, first: Ints, which: Ints, shift: float) -> BestOfEach:
+    """What :func:`segment` finds in the recordings of numbers ``which``, (N,), without a truth.
 
-    ``nothing`` is ``NO_TRUTH``; ``which`` are the numbers of those that are looked at, (N,).
+    Recording i is the rows ``first[i], ..., first[i + 1] - 1``.
     """
     N = which.size
     boundaries = np.empty(rows.shape[0] + N, np.int64)
@@ -81,14 +79,14 @@ def segment_each(
     n = 0
     for k in range(N):
         i = which[k]
-        segmentation = segment_from(rows[first[i] : first[i + 1]], nothing, 0.0, shift)
+        segmentation = segment_from(rows[first[i] : first[i + 1]], NO_TRUTH, 0.0, shift)
         sizes[k] = segmentation.path.size
         boundaries[n : n + sizes[k]] = segmentation.path
         n += sizes[k]
         numbers[0, k] = segmentation.score
         numbers[1, k] = segmentation.constant
         numbers[2, k] = segmentation.scatter
-    return FoundTogether(boundaries[:n].copy(), sizes, numbers)
+    return BestOfEach(boundaries[:n].copy(), sizes, numbers)
 
 
 @inner()

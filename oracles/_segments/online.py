@@ -1,7 +1,7 @@
-"""Searches for segments that take the samples as they come, and what is known of the best so far.
+"""Online searches for segments, which take samples as they come and know the best segments so far.
 
-They are values that can be copied: a copy that goes on alone says what would be if the recording
-ended now, or if no segment had begun near a sample.
+A search can be copied: a copy that goes on alone tells what the best segments would be if the
+recording ended now, or if no segment had begun near a sample.
 """
 
 from collections import deque
@@ -17,14 +17,12 @@ from structsvm.oracles._segments.running import Progress, Rules
 from structsvm.oracles.state_score import NEVER_LATE, StateScore
 from structsvm.support import Floats, all_within, is_number, is_whole, refuse_unless, shown
 
-AT_ONCE = 4096
-"""Samples after which sums are begun anew, so that they keep their digits, and paths looked at."""
-
-LARGEST_COUNT = 2**20  # columns, and segments that may be running, for which there is memory
-COPIED, N_COPIES = 64, 16  # samples after which a copy is kept, at least, and how many
+AT_ONCE = 4096  # samples that one compiled call searches; between calls old paths are dropped
+LARGEST_COUNT = 2**20  # the largest number of columns and of candidates for which there is memory
+LEAST_BETWEEN, N_COPIES = 64, 16  # samples between two copies at least, and the number of copies
 
 Segment = tuple[int, int]
-"""Where a segment begins, and the number of its state; 0 where there are no states."""
+"""The first sample of a segment, and the number of its state; 0 where there are no states."""
 
 
 @dataclass(eq=False)
@@ -34,25 +32,25 @@ class OnlineSearch:
     rules: Rules
     now: Progress
     rows: Floats
-    """The samples that are still needed, and room for others, (m, columns)."""
+    """The samples that are still needed, and room for more, (m, columns)."""
     whole: Floats = field(default_factory=lambda: np.zeros((1, 0)))
-    """What a segment earns that is a whole recording, shorter than any other, (C, n)."""
-    n_before: int = 0  # samples around a boundary that matter where scores are late
-    n_after: int = 0
+    """Scores of a recording of fewer than n samples as one segment in each state, (C, n)."""
+    n_before: int = 0  # samples before a boundary that late scores refer to, at most
+    n_after: int = 0  # samples after a boundary that late scores refer to, at most
     n_given: int = 0
     first: int = 0  # the number of the first of the rows
     barred: tuple[int, int] = (0, -1)
     """No segment begins from the first of these samples to the last."""
     copies: deque[Progress] = field(default_factory=lambda: deque(maxlen=N_COPIES))
-    """How far it was, from time to time."""
-    due: int = 0  # how many samples are given when the next one is kept
+    """Progress at earlier samples, from which :meth:`loss_without` searches again."""
+    due: int = 0  # the number of given samples at which the next copy is taken
 
     @classmethod
     def of_states(cls, score: StateScore, lengths: Floats | None = None) -> "OnlineSearch":
-        """What :func:`best_states` finds in all samples, exactly; those of ``score`` are not read.
+        """The exact search for what :func:`best_states` finds; ``score.samples`` are not read.
 
-        ``lengths``, (C, n), are what a segment earns that is a whole recording, shorter than any
-        that ``score`` allows.
+        ``lengths``, (C, n), are the scores of a recording of fewer than n samples as one segment,
+        which may be shorter than those that ``score`` allows.
         """
         if not isinstance(score, StateScore):
             raise OracleError(f"expected a StateScore, got {shown(score)}")
@@ -70,10 +68,10 @@ class OnlineSearch:
 
     @classmethod
     def of_changes(cls, n_columns: int, price: float, max_candidates: int = 256) -> "OnlineSearch":
-        """The best segmentation at a price of a segment, of samples in the metric, (n, r).
+        """The search for the best segmentation at a price of a segment, of samples (n, r).
 
-        It is exact as long as no more than ``max_candidates`` segments may be running, which
-        ``n_thinned`` counts; then the older ones are thinned.
+        It is exact as long as at most ``max_candidates`` segments may be running; then the older
+        ones are thinned, which ``n_thinned`` counts.
         """
         counts = ("n_columns", n_columns, 0), ("max_candidates", max_candidates, 2)
         for name, value, least in counts:
@@ -90,16 +88,14 @@ class OnlineSearch:
 
     @property
     def n_thinned(self) -> int:
-        """How often segments were left out that might have been the best; 0 for an exact search."""
+        """How often candidates were dropped that might have been best; 0 for an exact search."""
         return int(self.now.counts[running.N_THINNED])
 
     def push(self, rows: Floats) -> bool:
-        """Go on by samples, (n, C); minus infinity is what is forbidden to a state.
+        """Search further samples, (n, C), minus infinity where a state is forbidden.
 
-        Whether the last of the best segments is another one than before.
-
-        The compiled searches read wherever they are told to, so that samples are checked here,
-        whoever made them.
+        Returns whether the last segment of the best segmentation is another one than before. The
+        compiled search trusts what it reads, so that samples are checked here.
         """
         try:
             samples = np.ascontiguousarray(rows, dtype=np.float64)
@@ -108,17 +104,17 @@ class OnlineSearch:
         if samples.shape[1:] != self.rows.shape[1:]:
             raise OracleError(f"expected samples (n, {self.rows.shape[1]}), got {samples.shape}")
         if not all_within(samples, LARGEST_VALUE):
-            forbidden = np.isneginf(samples) & (len(self.now.mean) == 0)
+            forbidden = np.isneginf(samples) & (len(self.now.means) == 0)
             if not np.all(forbidden | (np.abs(samples) <= LARGEST_VALUE)):
                 raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
         self._take(samples)
         return self._go_on(self.n_given - self.n_after)
 
     def _take(self, samples: Floats) -> None:
-        """Put samples behind those that are needed, and keep a copy from time to time."""
+        """Append samples to those that are needed, and take a copy of the progress if it is due."""
         if self.n_given >= self.due:
             self.copies.append(self.now.copy())
-            self.due = self.n_given + max(COPIED, self.rules.lengths.shape[1] // 4)
+            self.due = self.n_given + max(LEAST_BETWEEN, self.rules.lengths.shape[1] // 4)
         n = self.n_given - self.first
         if n + len(samples) > len(self.rows):
             needed = self._needed(self.copies[0].n_samples)
@@ -132,37 +128,36 @@ class OnlineSearch:
         self.n_given += len(samples)
 
     def _needed(self, since: int) -> Floats:
-        """The samples after so many, and those before that matter."""
+        """The samples that a search from sample ``since`` on reads."""
         begin = max(since - self.n_before - self.first, 0)
         return self.rows[begin : self.n_given - self.first]
 
     def _go_on(self, end: int) -> bool:
-        """Search further, up to so many of the samples that are there."""
+        """Search given samples up to number ``end``; whether the last segment is another one."""
         rows = self.rows[: self.n_given - self.first]
         is_another = False
         for begin in range(self.now.n_samples, end, AT_ONCE):
             stop = min(end, begin + AT_ONCE)
             self._make_room(len(self.now.states) * (stop - begin + 1))
-            where = rows, self.first, stop, *self.barred
-            is_another |= running.go_on(*self.now, *where, *self.rules)
+            is_another |= running.go_on(self.now, self.rules, rows, self.first, stop, *self.barred)
         return is_another
 
     def _make_room(self, n: int) -> None:
-        """Make room for so many paths more."""
+        """Make room for n more rows in the table of paths."""
         if self.now.counts[running.N_ROWS] + n <= len(self.now.paths):
             return
-        running.forget(*self.now[:-1])
-        kept = self.now.counts[running.N_ROWS]
-        if 2 * kept + n > len(self.now.paths):
-            more = np.resize(self.now.paths, 2 * kept + n)  # what is behind the kept is of no use
-            self.now = self.now._replace(paths=more)
+        running.forget(self.now)
+        in_use = self.now.counts[running.N_ROWS]
+        if 2 * in_use + n > len(self.now.paths):
+            paths = np.resize(self.now.paths, 2 * in_use + n)  # repeats rows, which are not in use
+            self.now = self.now._replace(paths=paths)
 
     def end(self) -> None:
         """Search to the end of a recording that has no further samples."""
         self._go_on(self.n_given)
 
     def copy(self) -> "OnlineSearch":
-        """The same search, which goes on alone."""
+        """A copy of the search, which goes on alone."""
         search = copy(self)
         search.now = self.now.copy()
         search.rows = self._needed(self.now.n_samples).copy()
@@ -172,13 +167,12 @@ class OnlineSearch:
         return search
 
     def loss(self) -> float:
-        """What the best segmentation so far costs, in the units of margins."""
-        return -max(self._of_paths(), float(self._of_whole().max(initial=-np.inf))) / float(
-            self.rules.unit
-        )
+        """The cost of the best segmentation so far, in the units of margins."""
+        best = max(self._score_of_path(), float(self._scores_of_whole().max(initial=-np.inf)))
+        return -best / self.rules.unit
 
     def loss_without(self, low: int, high: int) -> float | None:
-        """The same if none began from ``low`` to ``high``; None where that is too long ago."""
+        """The cost if no segment began from ``low`` to ``high``; None if that is too long ago."""
         for name, place in (("low", low), ("high", high)):
             refuse_unless(is_whole(place), name, "an integer", place)
         earlier = [one for one in self.copies if one.n_samples < max(low, 1)]
@@ -191,39 +185,42 @@ class OnlineSearch:
         return search.loss()
 
     def segments(self) -> list[Segment]:
-        """Those of the best segmentation that were not put aside, in their order."""
-        of_whole = self._of_whole()
-        if of_whole.size and of_whole.max() > self._of_paths():
+        """The segments of the best segmentation, except those that :meth:`settle` has returned."""
+        of_whole = self._scores_of_whole()
+        if of_whole.size and of_whole.max() > self._score_of_path():
             return [(0, int(of_whole.argmax()))]
         return self._path_to(self.now.counts[running.BEST])
 
-    def _of_paths(self) -> float:
+    def _score_of_path(self) -> float:
+        """The score of the best path in the table; minus infinity if there is none."""
         best = self.now.counts[running.BEST]
         if best < 0:
             return -np.inf
         state = self.now.states[self.now.paths[best]["state"]]
         return float(state["closed"] + state["last"] + state["gone"])
 
-    def _of_whole(self) -> Floats:
-        """The score of the recording as one segment in each state; nothing if it is too long."""
+    def _scores_of_whole(self) -> Floats:
+        """The scores of the recording as one segment, by state, (C,); empty if it is too long."""
         n = self.now.n_samples
         if not 0 < n < self.whole.shape[1]:
             return self.whole[0, :0]
         return np.asarray(self.now.states["total"] + self.whole[:, n] + self.now.states["last"])
 
     def settle(self) -> list[Segment]:
-        """Put aside what no further sample can change: the segments of all paths that may be the
-        best still, the last of which may go on.
+        """Remove and return the segments that no further sample can change.
+
+        They are the ones that all paths to candidates have in common; the last of them may go on.
         """
         if self.now.n_samples < self.whole.shape[1]:
-            return []  # it may be one segment still
-        common = running.forget(*self.now[:-1])
+            return []  # the recording may still be one segment
+        common = running.forget(self.now)
         segments = self._path_to(common)
         if segments:
             self.now.paths[common]["before"] = -1
         return segments
 
     def _path_to(self, row: int) -> list[Segment]:
+        """The segments up to that of a row in the table of paths; none for -1."""
         path = []
         while row >= 0:
             start, state, row = self.now.paths[row].tolist()

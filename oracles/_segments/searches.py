@@ -1,4 +1,4 @@
-"""Dynamic program that looks at few segments: near-linear time in practice.
+"""The dynamic program that leaves out segments by bounds: near-linear time in practice.
 
 Starts are the leaves of a 16-ary tree. The best value ``F`` of a run of starts bounds the value of
 its segments (the block bound), and splitting a segment costs at most ``kappa = c - d``, so that no
@@ -7,12 +7,12 @@ start known (the splitting bound). docs/oracles.md proves both.
 
 Where segments that end at ``t`` may only begin up to some start (a shortest length, a change that
 has to come first), a start joins the tree when it is needed, and the splitting bound holds for the
-starts ``s`` with ``[s, e)`` allowed. Starts that are out of reach leave the tree; what they had
-added to the bound of a run of which others are in reach only makes it larger.
+starts ``s`` with ``[s, e)`` allowed. Starts that are out of reach leave the tree; the bound of a
+run that they belonged to may stay larger than necessary, which is safe.
 
-Rounding may make a bound smaller than a score that it bounds. Starts are left out where they are
-worse by more than that, so that which of several equal segmentations is found depends on the scores
-alone, and not on how they are looked for.
+Rounding may make a bound smaller than a score that it bounds. Starts are left out only where they
+are worse by more than that, so that which of several equally good segmentations is found depends on
+the scores alone, and not on the order of the search.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ from structsvm.oracles._segments.vectors import (
 from structsvm.support import Floats, Ints, compiled, inner, pieces, tell, uninterrupted
 
 SCORE_ROUNDING = 2.0**-50
-"""Of a score, at most: for each column of ``Z``, and in units of what the score is a sum of."""
+"""Largest rounding error of a score, per column of ``Z`` and unit of the terms of the score."""
 
 
 def tree_scan(
@@ -72,10 +72,10 @@ def scan_from(
     high: int,
     state: Ints,
 ) -> None:
-    """Fill ``F`` and ``previous`` in for the nodes from ``low`` to ``high - 1``.
+    """Fill in ``F`` and ``previous`` for the nodes from ``low`` to ``high - 1``.
 
-    ``state``: the last start that was found best, the next one that becomes a start, and the first
-    that still is one.
+    ``state`` goes from call to call: the best start of the last node, the next node to become a
+    start, and the first node that still is one.
     """
     argument = state[0]
     ready = state[1]
@@ -129,7 +129,7 @@ def scan_from(
             if level > 0 and top > least:
                 write(scores, out, 0)
                 n = _push_children(out, least, level, node, seed, pending, bound, n)
-        argument = min(argument, t - 1)  # not beyond the arrays, whatever the numbers are
+        argument = min(argument, t - 1)  # stay inside the arrays even if scores are NaN
         F[t] = best + table.shift
         previous[t] = argument
     state[0], state[1], state[2] = argument, ready, gone
@@ -147,7 +147,7 @@ def backtrack(previous: Ints) -> Ints:
 
 @inner()
 def trace_back(previous: Ints, path: Ints) -> int:
-    """Fill in the nodes of the best segmentation; the number of its segments."""
+    """Write the nodes of the best segmentation to ``path``; the number of its segments."""
     n = 0
     t = previous.size - 1
     while t > 0:
@@ -162,7 +162,7 @@ def trace_back(previous: Ints, path: Ints) -> int:
 
 @kernel
 def _path_to_root(n_starts: int, n_levels: int, seed: int, pending: Ints, bound: Floats) -> int:
-    """Stack the groups that hold the starts there are, the nearest on top."""
+    """Stack the groups that together hold the first ``n_starts`` starts, the nearest on top."""
     n = 0
     for level in range(n_levels - 1, -1, -1):
         node = (n_starts - 1) >> (BITS * (level + 1))
@@ -192,7 +192,7 @@ def _push_children(
     bound: Floats,
     n: int,
 ) -> int:
-    """Stack the children whose bound is better than ``least``."""
+    """Stack the children whose bound is at least ``least``; the new height of the stack."""
     scores = read(out, 0)
     i = first_reaching(scores, least, 0)
     while i < LANES:
@@ -207,7 +207,7 @@ def _push_children(
 
 @kernel
 def _close_runs(table: SegmentTable, positions: Floats, value: Floats, s: int, row: Floats) -> None:
-    """Set ``H`` of the runs whose anchor is ``s - 1``: every start of theirs is known."""
+    """Set the bounds of the runs of starts that end with the start ``s - 1``, their anchor."""
     first_group = table.first_group
     level = 1
     anchor = s - 1
@@ -224,7 +224,7 @@ def _close_runs(table: SegmentTable, positions: Floats, value: Floats, s: int, r
 
 @kernel
 def _forget(value: Floats, first_group: Ints, begin: int, end: int) -> None:
-    """Drop the starts from ``begin`` to ``end - 1``, which are out of reach from now on."""
+    """Remove the starts from ``begin`` to ``end - 1``, which no later segment may have."""
     for level in range(first_group.size - 1):
         for run in range(begin >> (BITS * level), end >> (BITS * level)):
             value[first_group[level] + run // LANES, run % LANES] = -np.inf

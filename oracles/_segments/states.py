@@ -1,4 +1,4 @@
-"""The search for the best states: one pass over the samples, and the way back."""
+"""The search for the best states: one pass over the samples, and the trace back."""
 
 from typing import NamedTuple
 
@@ -11,21 +11,23 @@ NOWHERE = read_only(np.zeros(0, dtype=np.int64))
 ANYWHERE = read_only(np.zeros(0, dtype=np.bool_))
 
 
-class Rules(NamedTuple):
-    """What a pass over a recording goes by, but for how it begins and ends."""
+class Scores(NamedTuple):
+    """Scores of a recording as in :class:`StateScore`, and where its segments may begin and end."""
 
     samples: Floats
     lengths: Floats
     changes: Floats
     late: Ints
     earliest: Ints
+    """The first allowed start of a segment that ends at each place, (T + 1,); empty: any."""
     may_end: Bools
+    """Whether a segment may end at each place, (T + 1,); empty: at all."""
 
 
-class Passed(NamedTuple):
-    """The best scores of what is before each place.
+class Pass(NamedTuple):
+    """The best scores of the samples before each place, in K rows by the number of segments.
 
-    Row k is about k segments before, or about any number of them where there is one row.
+    Row k is about k segments before a place; there is one row for any number of segments.
     """
 
     total: Floats
@@ -34,52 +36,45 @@ class Passed(NamedTuple):
     """The first start of a segment in state c that ends at t without a forbidden sample,
     (C, T + 1)."""
     opened: Floats
-    """A segment in state c begins at t: the best score of all before it, less ``total[c, t]``,
-    (rows, C, T)."""
+    """The best score of all samples before a segment in state c that begins at t, less
+    ``total[c, t]``, (rows, C, T)."""
     closed: Floats
-    """A segment in state c ends at t: the best score of all up to there, (T + 1, rows, C)."""
+    """The best score of all samples up to the end t of a segment in state c, (T + 1, rows, C)."""
     begin: NDArray[np.int32]
-    """Where the best segment in state c begins that ends at t; -1 for nowhere, (rows, C, T + 1)."""
+    """The start of the best segment in state c that ends at t; -1 for none, (rows, C, T + 1)."""
     before: NDArray[np.int32]
     """The state before the best segment in state c that begins at t, (rows, C, T)."""
 
 
 @compiled()
 def search_states(
-    samples: Floats,
-    lengths: Floats,
-    changes: Floats,
-    late: Ints,
-    earliest: Ints,
-    may_end: Bools,
-    first: Floats,
-    last: Floats,
-    bounds: Ints,
-    weight: float,
-    K: int,
+    scores: Scores, first: Floats, last: Floats, bounds: Ints, weight: float, K: int
 ) -> Ints:
-    """The best states; -1 each if none are allowed."""
-    rules = Rules(samples, lengths, changes, late, earliest, may_end)
-    path = passed(rules, first, bounds, weight, K)
+    """The state of each sample, in K segments (0: any number); -1 each if none are allowed.
+
+    ``weight`` times the partition loss of a truth with ``bounds`` is added to the score.
+    """
+    path = forward_pass(scores, first, bounds, weight, K)
     return _traced(path.closed[-1, -1] + last, path.begin, path.before, K)
 
 
 @inner()
-def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> Passed:
-    samples = rules.samples
-    lengths = rules.lengths
-    changes = rules.changes
-    late = rules.late
-    may_end = rules.may_end
+def forward_pass(scores: Scores, first: Floats, bounds: Ints, weight: float, K: int) -> Pass:
+    """Go through the samples in their order; arguments as for :func:`search_states`."""
+    samples = scores.samples
+    lengths = scores.lengths
+    changes = scores.changes
+    late = scores.late
+    may_end = scores.may_end
     (T, C) = samples.shape
     rows = max(K, 1)
     L = lengths.shape[1] - 1
-    total, clear = added(samples, rules.earliest)
+    total, clear = running_totals(samples, scores.earliest)
     opened = np.full((rows, C, T), -np.inf)
     for c in range(C):
         opened[0, c, 0] = first[c]
     closed = np.empty((T + 1, rows, C))
-    longest = np.full((rows, C), -1)  # where the best of those that are L samples or longer begins
+    longest = np.full((rows, C), -1)  # the start of the best segment of L samples or more
     begin = np.full((rows, C, T + 1), -1, dtype=np.int32)
     before = np.full((rows, C, T), -1, dtype=np.int32)
     losses = np.zeros(T)
@@ -104,15 +99,15 @@ def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> 
             for c in range(C):
                 for a in range(C):
                     value = closed[t, k, a] + changes[a, c] - total[c, t]
-                    value += of_late(total, t, late, a, c)
+                    value += late_gain(total, t, late, a, c)
                     if a != c and value > opened[into, c, t]:
                         opened[into, c, t], before[into, c, t] = value, a
-    return Passed(total, clear, opened, closed, begin, before)
+    return Pass(total, clear, opened, closed, begin, before)
 
 
 @inner()
-def of_late(total: Floats, t: int, late: Ints, a: int, c: int) -> float:
-    """What samples between a boundary and where scores show it earn in the state before it."""
+def late_gain(total: Floats, t: int, late: Ints, a: int, c: int) -> float:
+    """What a late change from state a to c at t adds: samples until it shows still score as a."""
     if late.size == 0 or late[a, c] == 0:
         return 0.0
     shown = min(max(t + late[a, c], 0), total.shape[1] - 1)
@@ -121,8 +116,8 @@ def of_late(total: Floats, t: int, late: Ints, a: int, c: int) -> float:
 
 
 @inner()
-def added(samples: Floats, earliest: Ints) -> tuple[Floats, Ints]:
-    """``total`` and ``clear``."""
+def running_totals(samples: Floats, earliest: Ints) -> tuple[Floats, Ints]:
+    """``total`` and ``clear`` of a pass."""
     T, C = samples.shape
     total = np.zeros((C, T + 1))
     clear = np.zeros((C, T + 1), dtype=np.int64)
@@ -140,25 +135,31 @@ def added(samples: Floats, earliest: Ints) -> tuple[Floats, Ints]:
 
 @compiled()
 def search_together(
-    ahead: Rules, back: Rules, first: Floats, last: Floats, K: int, begins: Ints, ends: Ints
+    forwards: Scores,
+    backwards: Scores,
+    first: Floats,
+    last: Floats,
+    K: int,
+    begins: Ints,
+    ends: Ints,
 ) -> Floats:
-    """What :func:`best_together` finds."""
-    there = passed(ahead, first, NOWHERE, 0.0, K)
-    after = passed(back, last, NOWHERE, 0.0, K)
-    (rows, C, T) = there.opened.shape
-    best = np.full((begins.size, there.opened.shape[1]), -np.inf)
+    """What :func:`best_together` returns; ``backwards`` is the reversed recording."""
+    before = forward_pass(forwards, first, NOWHERE, 0.0, K)
+    after = forward_pass(backwards, last, NOWHERE, 0.0, K)
+    (rows, C, T) = before.opened.shape
+    best = np.full((begins.size, C), -np.inf)
     for i in range(begins.size):
         for c in range(C):
             for k in range(rows):
                 value = _best_around(
-                    there.opened[k, c],
+                    before.opened[k, c],
                     after.opened[rows - 1 - k, c],
-                    ahead.lengths[c],
-                    there.clear[c],
+                    forwards.lengths[c],
+                    before.clear[c],
                     begins[i],
                     ends[i],
                 )
-                best[i, c] = max(best[i, c], value + there.total[c, T])
+                best[i, c] = max(best[i, c], value + before.total[c, T])
     return best
 
 
@@ -166,15 +167,14 @@ def search_together(
 def _best_around(
     opened: Floats, after: Floats, lengths: Floats, clear: Ints, begin: int, end: int
 ) -> float:
-    """The best segment that begins at ``begin`` or before, and ends at ``end`` or after.
+    """The best score with a segment from ``begin`` or before to ``end`` or after.
 
-    ``after[T - e]`` is what is behind the place e as ``opened[s]`` is what is before s.
+    ``after[T - e]`` is the best score behind the place e, as ``opened[s]`` is that before s.
     """
     T = opened.size
     L = lengths.size - 1
-    # of the starts before n_seen
     best = -np.inf
-    longest = -1
+    longest = -1  # the best one of the starts before n_seen, for a segment of L samples or more
     n_seen = 0
     for e in range(end, T + 1):
         start = clear[e]
@@ -195,23 +195,25 @@ def _best_around(
 
 
 @compiled()
-def search_boundaries(ahead: Rules, back: Rules, first: Floats, last: Floats, K: int) -> Floats:
+def search_boundaries(
+    forwards: Scores, backwards: Scores, first: Floats, last: Floats, K: int
+) -> Floats:
     """The best score with a segment that begins at each place, (T,)."""
-    there = passed(ahead, first, NOWHERE, 0.0, K)
-    after = passed(back, last, NOWHERE, 0.0, K)
-    (rows, C, T) = there.opened.shape
+    before = forward_pass(forwards, first, NOWHERE, 0.0, K)
+    after = forward_pass(backwards, last, NOWHERE, 0.0, K)
+    (rows, C, T) = before.opened.shape
     best = np.full(T, -np.inf)
     for t in range(T):
         for c in range(C):
             for k in range(rows):
-                before = there.opened[k, c, t] + there.total[c, t]
-                best[t] = max(best[t], before + after.closed[T - t, rows - 1 - k, c])
+                value = before.opened[k, c, t] + before.total[c, t]
+                best[t] = max(best[t], value + after.closed[T - t, rows - 1 - k, c])
     return best
 
 
 @inner()
 def _traced(values: Floats, begin: NDArray[np.int32], before: NDArray[np.int32], K: int) -> Ints:
-    """The states on the way to the best value of the last segment."""
+    """The state of each sample on the path whose last segment has the best of these values."""
     T = before.shape[2]
     path = np.full(T, -1)
     t = T
@@ -221,7 +223,7 @@ def _traced(values: Floats, begin: NDArray[np.int32], before: NDArray[np.int32],
         return path
     while t > 0:
         start = begin[k, c, t]
-        if start < 0 or c < 0:  # not beyond the arrays, whatever the numbers are
+        if start < 0 or c < 0:  # stay inside the arrays even if scores are NaN
             path[0] = -1
             return path
         for i in range(start, t):
@@ -235,7 +237,7 @@ def _traced(values: Floats, begin: NDArray[np.int32], before: NDArray[np.int32],
 
 @inner()
 def _best_long(opened: Floats, best_start: int, reach: int, last: int) -> int:
-    """The best start up to ``last``, given that of those before; all again where that is lost."""
+    """The best start from ``reach`` to ``last``; ``best_start`` is the best one before ``last``."""
     first = last
     if best_start < reach:
         best_start = -1
@@ -250,9 +252,10 @@ def _best_long(opened: Floats, best_start: int, reach: int, last: int) -> int:
 def _best_start(
     opened: Floats, lengths: Floats, losses: Floats, longest: int, low: int, t: int
 ) -> tuple[int, float]:
-    """Where the best segment that ends at t begins, the first of equals; -1 if nowhere.
+    """The first start of the best segment that ends at t, or -1, and the value of that segment.
 
-    ``longest`` is the best start of those with L samples or more, and ``low`` the first of others.
+    ``longest`` is the best start of a segment of L samples or more, and ``low`` the first start of
+    shorter ones.
     """
     L = lengths.size - 1
     start = -1
@@ -270,12 +273,12 @@ def _best_start(
 
 @inner(error_model="numpy")
 def _fill_losses(losses: Floats, low: int, t: int, bounds: Ints, weight: float) -> None:
-    """Write what a segment from s to t adds to the loss: ``1 - 2 sum_B |A n B|^2 / |A||B|``."""
-    g = 0  # the true segment that holds t - 1
+    """Write what a segment A from s to t adds to the loss: ``1 - 2 sum_B |A n B|^2 / |A||B|``."""
+    g = 0  # the true segment of sample t - 1
     while bounds[g + 1] < t:
         g += 1
     tail = (t - bounds[g]) ** 2 / (bounds[g + 1] - bounds[g])
-    f = g  # and s
+    f = g  # the true segment of sample s
     while bounds[f] > low:
         f -= 1
     for s in range(low, t):

@@ -41,10 +41,10 @@ ANCHOR, ORIGIN, LEFT = 0, 1, 2
 POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
 """Columns of ``SegmentTable.ends``."""
 SCORE_OVERHEAD = 8
-"""So many columns of ``Z`` more would cost what a score costs without any."""
+"""The time of a score without columns of ``Z``, in units of the time of one column."""
 NO_INTEGERS = np.zeros(0, dtype=np.int64)
 NO_TRUTH = read_only(np.zeros(0, dtype=np.int64))
-"""The boundaries of the truth where there is none."""
+"""Boundaries of the truth where there is no truth."""
 
 
 class SegmentTable(NamedTuple):
@@ -56,14 +56,14 @@ class SegmentTable(NamedTuple):
     """Per lane the position of its anchor and, where there is a truth, the least one in its run
     and ``c a_s`` at the anchor: (n_groups, 1 or 3, 16)."""
     ends: Floats
-    """Per node its position and, where there is a truth, ``c b_t`` and the ``c / |P_l|`` and the
-    ``f_l`` of the true segment that ends there: (n, 1 or 4)."""
+    """Per node its position and, where there is a truth, ``c b_t``, and ``c / |P_l|`` and ``f_l``
+    of the true segment of the sample before it: (n, 1 or 4)."""
     first_group: Ints
     """Where the groups of each level begin, (n_levels + 1,)."""
     shift: float
     """``d``."""
     rank: int
-    """r; where values are missing, r more columns count the values there are."""
+    """r; where values are missing, ``sums`` has r more columns, which count the present values."""
 
 
 def build_table(objective: TraceObjective, knots: Ints, nodes: Ints) -> SegmentTable:
@@ -73,17 +73,17 @@ def build_table(objective: TraceObjective, knots: Ints, nodes: Ints) -> SegmentT
     mean = np.zeros(r)
     total = np.zeros(r)
     if objective.gaps:
-        there = ~np.isnan(Z)
+        is_present = ~np.isnan(Z)
         mean = np.concatenate((means(Z), mean))
-        Z = np.hstack((np.where(there, Z, mean[:r]), there))
+        Z = np.hstack((np.where(is_present, Z, mean[:r]), is_present))
         total = np.zeros(2 * r)
-    # Read-only whatever it is made of: the kernels are compiled for one kind of array.
+    # The kernels are compiled for read-only arrays alone.
     columns = _fill_for_python(read_only(Z), r, knots, nodes, *truth_of(objective), mean, total)
     return SegmentTable(*columns, float(objective.shift), r)
 
 
 def truth_of(objective: TraceObjective) -> tuple[Ints, float]:
-    """The boundaries of the truth and ``c``, where the loss takes part."""
+    """The boundaries of the truth and ``c``; NO_TRUTH and 0 for an objective without a loss."""
     if objective.truth is None or not objective.has_truth:
         return NO_TRUTH, 0.0
     if not objective.truth.is_contiguous:
@@ -136,11 +136,11 @@ def lane_scores(
 
 @kernel
 def _share(table: SegmentTable, group: int, row: Floats, length: Any) -> Any:
-    """What the samples add to sixteen scores; ``row`` is that of the end."""
+    """``|C_t - C_s|^2 / n`` for the sixteen starts of a group; ``row`` is ``C_t``."""
     sums = table.sums
     r = table.rank
     first = group * row.size
-    # two in turn: one sum need not wait for the other
+    # two sums in turn, neither of which waits for the other
     even = spread(0.0)
     odd = spread(0.0)
     if row.size > r:
@@ -175,7 +175,7 @@ def sum_of_scores(table: SegmentTable, path: Ints) -> float:
 
 
 path_value = uninterrupted(sum_of_scores)
-"""The same where Python calls it."""
+""":func:`sum_of_scores`, for Python."""
 
 
 @kernel
@@ -196,7 +196,7 @@ def _fill(
     mean: Floats,
     total: Floats,
 ) -> tuple[Floats, Floats, Floats, Ints]:
-    """Make the arrays of a table; ``mean`` and ``total`` become those of the columns of ``Z``."""
+    """The arrays of a table; writes the mean of the columns of ``Z`` and their centred total."""
     first_group = _level_offsets(nodes.size)
     width = 4 if bounds.size > 0 else 1
     sums = np.empty((first_group[-1], Z.shape[1], LANES))
@@ -231,7 +231,7 @@ _fill_for_python = uninterrupted(_fill)
 
 @inner()
 def _add_rows(X: Floats, total: Floats) -> None:
-    """Add the rows of ``X`` to ``total``, four at a time: one would be over before it is begun."""
+    """Add the rows of ``X`` to ``total``, four in one pass, since rows are short."""
     T = X.shape[0]
     fours = T - T % 4
     for t in range(0, fours, 4):
@@ -244,7 +244,7 @@ def _add_rows(X: Floats, total: Floats) -> None:
 
 @inner()
 def _level_offsets(n_nodes: int) -> Ints:
-    """First group of each level of a 16-ary tree over so many starts, ending with the total."""
+    """The first group of each level of a 16-ary tree over ``n_nodes`` leaves, and their number."""
     offsets = np.zeros(17, np.int64)
     count = n_nodes
     n_levels = 0
@@ -267,6 +267,7 @@ def _fill_leaves(
     ends: Floats,
     left: Floats,
 ) -> None:
+    """Write positions, truth terms and prefix sums at the knots."""
     for i in range(knots.size):
         ends[i, POSITION] = knots[i]
     if bounds.size > 0:
@@ -295,6 +296,7 @@ def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: F
 
 @inner()
 def _fill_lanes(ends: Floats, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
+    """Write the anchors of all groups, and their prefix sums in groups of inner nodes."""
     cap = ends.shape[0] - 1
     size = 1
     for level in range(first_group.size - 1):
@@ -336,7 +338,7 @@ def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sum
 
 @inner()
 def _add_up(Z: Floats, mean: Floats, running: Floats, sums: Floats) -> None:
-    """Write the prefix sums of sixteen samples, and of those after them."""
+    """Write the prefix sums before each of sixteen samples, and add the samples to ``running``."""
     for j in range(mean.size):
         total = running[j]
         level = mean[j]

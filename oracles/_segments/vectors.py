@@ -20,7 +20,7 @@ from structsvm.errors import SettingsError
 from structsvm.support import inner
 
 LANES, BITS = 16, 4
-"""Numbers in a vector, and the power of two that they are."""
+"""The size of a vector, and its logarithm to the base 2."""
 FAST = {"nnan", "nsz"}
 """Floating-point freedoms of the kernels: no NaN can occur, infinities do.
 
@@ -83,7 +83,7 @@ def _instruction(result: Any, *operands: Any) -> Callable[[Any], Any]:
 
 
 def _operator(symbol: Any, instruction: str) -> None:
-    """Join two vectors entry by entry."""
+    """Let an operator of Python act on two vectors, entry by entry."""
 
     def build(builder: Any, *operands: Any) -> Any:
         return getattr(builder, instruction)(*operands, flags=_FREE)
@@ -98,7 +98,7 @@ _operator(operator.truediv, "fdiv")
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, number: Any) -> Any:
-    """Where the ``number``-th sixteen of an array are."""
+    """A pointer to the ``number``-th vector of an array."""
     data = context.make_array(kind)(context, builder, array).data
     start = builder.gep(data, [builder.mul(number, ir.Constant(_WORD, LANES))])
     return builder.bitcast(start, _DOUBLES.as_pointer())
@@ -115,7 +115,7 @@ def spread(builder: Any, number: Any) -> Any:
 
 @_intrinsic
 def read(_typing: Any, array: Any, number: Any) -> Any:
-    """The ``number``-th sixteen of the numbers of an array."""
+    """The ``number``-th vector of an array: the numbers from ``16 number`` on."""
     assert array.layout == "C" and array.dtype == types.float64  # noqa: PT018
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -127,7 +127,7 @@ def read(_typing: Any, array: Any, number: Any) -> Any:
 
 @_intrinsic
 def write(_typing: Any, vector: Any, array: Any, number: Any) -> Any:
-    """Make a vector the ``number``-th sixteen of the numbers of an array."""
+    """Store a vector as the ``number``-th one of an array."""
     assert array.layout == "C" and array.dtype == types.float64  # noqa: PT018
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -193,5 +193,5 @@ def first_reaching(builder: Any, vector: Any, number: Any, begin: Any) -> Any:
 kernel = inner(fastmath=FAST, error_model="numpy", _nrt=False)
 """Decorate a function of vectors that neither makes nor returns an array.
 
-Without the counting of references, which would take longer than the sixteen scores.
+References are not counted, which would take longer than the sixteen scores.
 """

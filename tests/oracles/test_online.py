@@ -7,8 +7,8 @@ from structsvm.errors import OracleError
 from structsvm.oracles import SequentialOracle, StateScore, best_states, sequential
 from structsvm.oracles._segments import online, running
 from structsvm.oracles._segments.online import OnlineSearch
-from structsvm.oracles._segments.states import ANYWHERE, NOWHERE, search_states
-from structsvm.oracles.semi_markov import _path_of_running
+from structsvm.oracles._segments.states import NOWHERE, search_states
+from structsvm.oracles.semi_markov import _scores, _searched_online
 from structsvm.partitions import Constraint, TraceObjective
 from structsvm.support import Stack
 
@@ -52,10 +52,9 @@ def test_the_segments_that_may_be_the_best_are_enough(seed):
     rng = np.random.default_rng(seed)
     for T in rng.integers(1, 80, 2).tolist():
         score = drawn_score(rng, T)
-        arrays = score.samples, score.lengths, score.changes, score.late
         ends = score.first, score.last
-        of_all = search_states(*arrays, NOWHERE, ANYWHERE, *ends, NOWHERE, 0.0, 0)
-        assert np.array_equal(_path_of_running(score), of_all)
+        of_all = search_states(_scores(score, None), *ends, NOWHERE, 0.0, 0)
+        assert np.array_equal(_searched_online(score), of_all)
 
 
 @pytest.mark.parametrize("seed", range(250))
