@@ -174,6 +174,7 @@ class ChangePoint(SegmentProblem):
 
     @property
     def _allows_all(self) -> bool:
+        """Whether every segment is allowed."""
         has_own_rule = overrides(type(self), "allows", ChangePoint)
         return self.min_length == 1 and self.max_length is None and not has_own_rule
 
@@ -189,7 +190,7 @@ class ChangePoint(SegmentProblem):
         return AllowedSegmentsOracle(Lengths(self.min_length, self.max_length))
 
     def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
-        """As every :class:`SegmentProblem`; segments are looked at where not all are allowed."""
+        """As every :class:`SegmentProblem`; segments are checked only if some are forbidden."""
         return (
             segmentation(y, instance.n_samples) if self._allows_all else super().encode(y, instance)
         )

@@ -188,18 +188,18 @@ class CompressedInstance(LabelledInstance):
 
 
 def _tree_curves(Z: Floats, truth: EquivalenceMatrix, penalties: Floats, seed: int) -> Floats:
-    """Loss and adjusted Rand index of the level of Ward's tree at each price, (2, n)."""
+    """Loss and adjusted Rand index of the partition by Ward's tree at each price, (2, n)."""
     levels = ward_levels(Z - Z.mean(axis=0), penalties, seed)
-    by_root: dict[int, tuple[float, float]] = {}
+    scores: dict[int, tuple[float, float]] = {}  # by the id of the labels, which prices share
     for labels in levels:
-        if id(labels) not in by_root:
+        if id(labels) not in scores:
             guess = EquivalenceMatrix.from_labels(labels)
-            by_root[id(labels)] = (partition_loss(truth, guess), adjusted_rand_index(truth, guess))
-    return np.array([by_root[id(labels)] for labels in levels]).T
+            scores[id(labels)] = (partition_loss(truth, guess), adjusted_rand_index(truth, guess))
+    return np.array([scores[id(labels)] for labels in levels]).T
 
 
 def _scatter(X: Floats, M: EquivalenceMatrix) -> tuple[float, float]:
-    """Scatter in all and within the clusters of M, both for one instance."""
+    """The scatter of an instance, in all and within the clusters of M, per sample."""
     deviation = X - X.mean(axis=0)
     total = float(np.sum(deviation**2))
     between = float(M.gram_diagonal(deviation).sum())

@@ -31,7 +31,7 @@ class CutRisk(CompositeRisk):
     start: Floats
     shares: Floats  # shares of the graphs in the mean, (N,)
     seed: int | None = None
-    """Of K-means, which rounds the most violated cuts to partitions; None leaves them relaxed."""
+    """Seed of K-means, which rounds violated cuts to partitions; None leaves them relaxed."""
 
     @property
     def n_instances(self) -> int:
@@ -69,7 +69,7 @@ class CutRisk(CompositeRisk):
         return replace(self, hinges=hinges, shares=self.shares[list(which)])
 
     def vector(self, G: Floats) -> Floats:
-        """A symmetric matrix (P, P) as a gradient with respect to the weight."""
+        """The gradient by the weight, from the gradient (P, P) by the metric."""
         if isinstance(self.space, Nonnegative):
             return np.array(np.diag(G))
         return self.space.from_metric((G + G.T) / 2)
@@ -80,7 +80,7 @@ class CutRisk(CompositeRisk):
         return np.diag(B) if np.ndim(B) == 1 else np.asarray(B)
 
     def at(self, hinge: CutHinge, point: CutPoint, V: Floats, score: float) -> tuple[float, Floats]:
-        """Value and gradient of a relaxed cut of that score, or of what it is rounded to."""
+        """The loss of a relaxed cut V with this score, or of V rounded, and its gradient (P, P)."""
         if self.seed is None:
             return hinge.constant + score - point.truth, hinge.gradient(point, V)
         d = point.W.degrees
@@ -93,7 +93,7 @@ class CutRisk(CompositeRisk):
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """A labelling of the model: what it contributes is affine in the weight."""
+    """A labelling of the model, whose loss and score are ``offset + <slope, w>``."""
 
     offset: float
     slope: Floats
@@ -101,7 +101,7 @@ class Tangent:
 
 @dataclass(frozen=True, eq=False)
 class TangentModel(Problem):
-    """The structured SVM that is left when similarities are replaced by their tangents.
+    """The structured SVM in which similarities are replaced by their tangents at ``w``.
 
     A labelling is the tangent that it gives: a cut ``V`` contributes ``Tr(V^T C V) - a`` with ``C``
     and ``a`` linearised, the truth nothing. An instance is a hinge and its value at ``w``.
@@ -122,7 +122,7 @@ class TangentModel(Problem):
         return y_hat.offset
 
     def separate(self, w: Floats, x: tuple[CutHinge, CutPoint], y: Tangent) -> Separation:
-        """The leading eigenvectors of the linearised operator: the maximum of the model."""
+        """The tangent of the leading eigenvectors of the linearised operator, which maximise."""
         risk = self.risk
         (hinge, point) = x
         operator = hinge.derivative(point, risk.matrix(w - self.w))

@@ -45,8 +45,8 @@ from structsvm.problems.cut_risk import CutRisk
 from structsvm.support import Floats, refuse_bad_seed, refuse_unlisted, stage
 
 INVISIBLE, COLLAPSE = 0.05, 0.5
-"""Kappas of the plain objective below which the loss is invisible, and from which on the zero
-metric is the best: with ``2 kappa >= 1`` the constant vector leaves M."""
+"""Values of kappa, for the plain objective: below the first the loss has no effect, and from the
+second on the zero metric is the best, because with ``2 kappa >= 1`` M omits the constant vector."""
 APPEARANCE_SCALES = 2.0 ** np.arange(-5, 5)
 SPATIAL_SCALES = np.append(0.0, APPEARANCE_SCALES)
 
@@ -220,7 +220,7 @@ class NormalizedCut(PartitionProblem):
         return embedding.partition(K, self.random_state)
 
     def unit(self, data: Examples) -> float:
-        """The features are those in the untrained metric, which is the identity then."""
+        """1, because learning sees features scaled so that the untrained metric is the identity."""
         return 1.0
 
     def closed_form(self, name: str, data: Examples) -> Floats | None:
@@ -236,7 +236,7 @@ class NormalizedCut(PartitionProblem):
 
     @single_threaded()
     def _best_scales(self, data: Examples) -> Floats:
-        """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs."""
+        """The factor of the best of 110 pairs of scales (2^-5 to 2^4, position also 0) by loss."""
         pairs = list(zip(data.instances, _labels_of_nodes(data), strict=True))
         spatial = data.instances[0].side.spatial
         places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
@@ -260,9 +260,9 @@ class NormalizedCut(PartitionProblem):
     def calibrate(self, factor: Floats, data: Examples) -> Calibration:
         """The threshold whose numbers of clusters agree best with the truth, by adjusted Rand.
 
-        Not by the loss, for which one single cluster, at K - 1, often is the best. Between two
-        eigenvalues of the training graphs nothing changes, so their midpoints are all there is to
-        try, up to those that count more than twice as many clusters as any of them has, and two.
+        The loss would often choose one single cluster, which costs K - 1. Between two eigenvalues
+        of the training graphs no number changes, so that only their midpoints are tried, for up to
+        twice the largest true number of clusters and two.
         """
         truths = _labels_of_nodes(data)
         if self.traits.given_k:
@@ -290,7 +290,7 @@ class NormalizedCut(PartitionProblem):
     def agreement(self, truth: Any, guess: Any) -> float:
         """Minus the loss, or the adjusted Rand index where the number of clusters is unknown."""
         given_k = self.traits.given_k
-        if isinstance(guess, NodeLabels):  # the truth itself
+        if isinstance(guess, NodeLabels):  # the truth compared with itself
             return 0.0 if given_k else 1.0
         return -partition_loss(truth, guess) if given_k else region_rand(truth, guess)
 
@@ -332,22 +332,22 @@ class CutObjective(Objective):
         truths = _labels_of_nodes(data)
         weights = data.weights
         graphs = [_graph(instance) for instance in data.instances]
-        kept = teaching(truths)
+        chosen = teaching(truths)
         kappa = self.problem.loss_weight
         normalized = self.problem.objective_kind == "normalized"
         kind = NormalizedHinge if normalized else PlainHinge
         return CutRisk(
-            hinges=[kind(Similarity.of(graphs[i]), indicators(truths[i].M), kappa) for i in kept],
+            hinges=[kind(Similarity.of(graphs[i]), indicators(truths[i].M), kappa) for i in chosen],
             space=self.weight_space(),
             regularizer=regularizer,
             start=self.weight_space().identity(),
             seed=self.problem.random_state if self.problem.oracle == "rounded" else None,
-            shares=weights[kept] / weights[kept].sum(),
+            shares=weights[chosen] / weights[chosen].sum(),
         )
 
 
 def _labels_of_nodes(data: Examples) -> list[NodeLabels]:
-    """The true partition of each graph; one of the nodes alone where pixels are not labelled."""
+    """The true labels of each graph; made of the partition of nodes where pixels have no labels."""
     pairs: Any = zip(data.instances, data.truths, strict=True)
     return [
         y if isinstance(y, NodeLabels) else NodeLabels.of_nodes(y, x.side.sizes) for x, y in pairs
@@ -355,6 +355,6 @@ def _labels_of_nodes(data: Examples) -> list[NodeLabels]:
 
 
 def _graph(instance: Instance) -> FeatureGraph:
-    """The graph of an instance with the features it has now."""
+    """The graph of an instance, with the features of the instance, which may be transformed."""
     graph: FeatureGraph = instance.side
     return graph if instance.X is graph.X else replace(graph, X=instance.X)

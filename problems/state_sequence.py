@@ -101,7 +101,7 @@ class StateSequence(Problem):
         return np.concatenate([[samples, lengths, price], first, last, change.ravel()])
 
     def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> "StateSequence":
-        """The problem itself, after a look at the instances it is to be learned from."""
+        """The problem itself, after a check of the instances that it is learned from."""
         for i, (x, y) in enumerate(zip(xs, ys, strict=False)):
             scores = np.asarray(x)
             fits = scores.ndim == 2 and scores.shape[1] == self.n_states and scores.size
@@ -127,14 +127,14 @@ class StateSequence(Problem):
         return self
 
     def first_broken(self, y: Ints) -> int | None:
-        """The first segment of a labelling that is not allowed, or does not follow; None if all."""
+        """The first segment that is forbidden, or that may not follow; None if there is none."""
         starts, ends, states = segments_of(y)
         n = np.minimum(ends - starts, self.lengths.shape[1] - 1)
-        wrong = np.isneginf(self.lengths[states, n])
-        wrong[1:] |= ~self.allowed[states[:-1], states[1:]]
-        wrong[0] |= not self.begins[states[0]]
-        wrong[-1] |= not self.ends[states[-1]]
-        return int(wrong.argmax()) if wrong.any() else None
+        is_broken = np.isneginf(self.lengths[states, n])
+        is_broken[1:] |= ~self.allowed[states[:-1], states[1:]]
+        is_broken[0] |= not self.begins[states[0]]
+        is_broken[-1] |= not self.ends[states[-1]]
+        return int(is_broken.argmax()) if is_broken.any() else None
 
     def joint_feature(self, x: Floats, y: Ints) -> Floats:
         C = self.n_states
@@ -161,9 +161,9 @@ class StateSequence(Problem):
         return best_states(self.score(w, x))
 
     def score(self, w: Floats, x: Floats, truth: EquivalenceMatrix | None = None) -> StateScore:
-        """What a recording earns in these weights; with the loss of a truth, if one is given."""
+        """The score of a recording with these weights, plus the loss to a truth if one is given."""
         C = self.n_states
-        # What is forbidden stays so where scores weigh nothing.
+        # Forbidden samples stay forbidden where scores have the weight 0.
         samples = w[0] * x if w[0] != 0 else np.where(np.isneginf(x), -np.inf, 0.0)
         first = w[3 : 3 + C]
         last = w[3 + C : 3 + 2 * C]

@@ -4,13 +4,13 @@ The excess of a sample t is
 
     e(t) = (Tr(A M) - max { Tr(A M') : M' has a boundary at t }) / price,
 
-0 at the changes of the best segmentation M; of states, it is the loss of the score, divided by what
-a logarithm of a probability weighs, in which models of the same samples may differ twofold. Where a
-share of the true changes of held-out recordings has an excess of at most q, the samples
-{t : e(t) <= q} of a new recording hold about as large a share of its true changes. Of groups that
-nobody has seen the share is guaranteed if each of G held-out groups weighs 1 / (G + 1), and the
-rest is taken for infinite (hierarchical conformal prediction: Lee, Barber and Willett,
-Distribution-free inference with hierarchical data, 2023).
+0 at the changes of the best segmentation M. For segments with states it is the loss of score
+divided by the weight of a logarithm of a probability, because models of the same samples may differ
+twofold in that weight. If a share of the true changes of held-out recordings has an excess of at
+most q, the samples {t : e(t) <= q} of a new recording hold about the same share of its true
+changes. For recordings of a new group the share is guaranteed if each of G held-out groups weighs
+1 / (G + 1) and the remaining weight lies at infinity (hierarchical conformal prediction: Lee,
+Barber and Willett, Distribution-free inference with hierarchical data, 2023).
 """
 
 import math
@@ -24,8 +24,7 @@ from structsvm.errors import SettingsError, parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support import Floats, Ints, is_number, refuse_unless
 
-SLACK = 1e-9
-"""Of sums of weights."""
+SLACK = 1e-9  # rounding of a sum of weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +43,11 @@ class ChangeLevels:
     excess: Floats
     """In units of the price of a change, or in logarithms of probabilities of states, (n,)."""
     groups: Ints
-    """The number of the group of the recording of each, (n,)."""
+    """The number of the group of the recording of each change, (n,)."""
 
     @classmethod
     def of(cls, excess: Sequence[Floats], groups: Sequence[int]) -> "ChangeLevels | None":
-        """Of recordings, each with the excess at its true changes and its group, if any has one."""
+        """From the excess at the true changes of each recording, and its group; None for none."""
         sizes = [one.size for one in excess]
         if not sum(sizes):
             return None
@@ -65,26 +64,26 @@ class ChangeLevels:
         return self.excess.size / (self.excess.size + 1)
 
     def about(self, level: float) -> float:
-        """The excess that so large a share of the true changes had at most, and of one to come.
+        """The excess that a true change of a new recording exceeds with probability 1 - level.
 
-        Of n changes and another one, each is the largest as often: that one counts as above all.
+        Estimated from n changes, a new one being the largest of n + 1 with probability 1 / (n + 1).
 
         Raises
         ------
         SettingsError
-            If there are too few changes for the level; with the number that is enough.
+            If there are too few changes for the level; the message has the number that is needed.
         """
         n = self.excess.size
         _refuse_above(level, n, "learned", "true changes", "")
         return self._reached(level, np.full(n, 1.0 / (n + 1)))
 
     def guaranteed(self, level: float) -> float:
-        """The same for recordings of groups that nobody has seen.
+        """The same, guaranteed for recordings of a new group.
 
         Raises
         ------
         SettingsError
-            If there are too few groups for the level; with the number that is enough.
+            If there are too few groups for the level; the message has the number that is needed.
         """
         G = self.n_groups
         wanted = "guaranteed for a new group"
@@ -93,14 +92,14 @@ class ChangeLevels:
         return self._reached(level, 1.0 / ((G + 1) * sizes))
 
     def _reached(self, level: float, weights: Floats) -> float:
-        """The least excess up to which the weights sum to the level."""
+        """The least excess at which the weights of the changes up to it sum to the level."""
         order = np.argsort(self.excess, kind="stable")
         reached = np.cumsum(weights[order]) >= level - SLACK
         return float(self.excess[order][reached.argmax()])
 
 
 def _refuse_above(level: float, n: int, wanted: str, of: str, way_out: str) -> None:
-    """Refuse what is no share, and one that so many are too few for."""
+    """Refuse a level that is no share, or one for which ``n`` changes or groups are too few."""
     between = is_number(level) and 0.0 < level < 1.0
     refuse_unless(between, "level", "a number between 0 and 1", level)
     if level > n / (n + 1) + SLACK:
@@ -115,15 +114,15 @@ def _refuse_above(level: float, n: int, wanted: str, of: str, way_out: str) -> N
 
 
 class Places(NamedTuple):
-    """Where changes may be, as ranges of samples, both ends included."""
+    """Where changes may be, as ranges from the first to the last sample."""
 
     around: list[tuple[int, int]]  # around each predicted change, (K - 1,)
     possible: list[list[tuple[int, int]]]
-    """Within each segment, those without a predicted change, (K,)."""
+    """Ranges without a predicted change, within each segment, (K,)."""
 
 
 def places_of(segmentation: EquivalenceMatrix, excess: Floats, most: float) -> Places:
-    """The ranges of samples 1, ..., T - 1 whose excess is at most so large."""
+    """The ranges of samples 1, ..., T - 1 whose ``excess``, (T - 1,), is at most ``most``."""
     ends = segmentation.boundaries[1:-1]
     allowed = np.concatenate([[False], excess <= most, [False]])
     allowed[ends] = True

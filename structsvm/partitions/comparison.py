@@ -8,18 +8,19 @@ from structsvm.partitions.objective import Family, loss_of
 
 
 def disagreement(problem: Family, truth: Any, guess: Any) -> float:
-    """Difference of the agreement from that of the truth itself."""
+    """By how much a guess agrees less with the truth than the truth does with itself."""
     return float(problem.agreement(truth, truth) - problem.agreement(truth, guess))
 
 
 def name_of_disagreement(problem: Family, truth: Any) -> str:
+    """The name "loss" where disagreement is the loss of the problem, else "disagreement"."""
     return "loss" if problem.agreement(truth, truth) == 0 else "disagreement"
 
 
 def usual_scores(
     problem: Family, truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int
 ) -> dict[str, float | None]:
-    """Scores of any partitions by name, None for one that does not apply."""
+    """The default scores of a partition by name; None for one that does not apply."""
     segments = problem.traits.contiguous
     return {
         "loss": loss_of(problem, truth, guess),

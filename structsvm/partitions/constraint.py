@@ -35,7 +35,7 @@ class Region:
     start: int
     end: int
     changes: int
-    """Exactly so many, or at least so many."""
+    """Exactly so many changes, or at least so many with ``or_more``."""
     or_more: bool = False
 
     def __str__(self) -> str:
@@ -45,21 +45,21 @@ class Region:
 
     @property
     def first(self) -> int:
-        """The first place of a change: none is at the first sample of a recording."""
+        """The first possible place of a change: sample 0 of a recording is never one."""
         return max(self.start, 1)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes in it."""
+        """Whether it has no change."""
         return self.changes == 0 and not self.or_more
 
     def holds(self, boundaries: NDArray[np.int64]) -> bool:
-        """Whether a segmentation with these boundaries, ends included or not, agrees."""
+        """Whether a segmentation has the right number of changes; 0 and T may be among them."""
         count = self.count(boundaries)
         return count >= self.changes if self.or_more else count == self.changes
 
     def count(self, boundaries: NDArray[np.int64]) -> int:
-        """Number of these boundaries that are its changes."""
+        """The number of these boundaries inside the region."""
         return int(np.count_nonzero((boundaries >= self.first) & (boundaries < self.end)))
 
 
@@ -87,14 +87,14 @@ class Constraint:
     forced: tuple[int, ...] = ()
     """Positions ``t`` in ``1..T-1`` where a segment ends: sample ``t-1`` is its last one."""
     forbidden: tuple[int, ...] = ()
-    """Positions where none ends."""
+    """Positions where no segment ends."""
     regions: tuple[Region, ...] = ()
     together: tuple[tuple[int, ...], ...] = ()
     """Disjoint groups of samples, each inside one cluster."""
     apart: tuple[tuple[int, int], ...] = ()
     """Pairs of samples in different clusters."""
     states: tuple[int, ...] = ()
-    """The number of the state of each sample, -1 where it is not known; none if none is."""
+    """The number of the state of each sample, -1 where it is unknown; empty if all are unknown."""
 
     @property
     def says_nothing(self) -> bool:
@@ -103,7 +103,7 @@ class Constraint:
 
     @property
     def kinds(self) -> frozenset[ConstraintKind]:
-        """Kinds of what it says; regions without a change are boundaries ruled out."""
+        """The kinds of its parts; regions without a change count as forbidden boundaries."""
         asked_for: dict[ConstraintKind, bool] = {
             "n_clusters": self.n_clusters is not None,
             "boundaries": bool(self.forced or self.forbidden)
@@ -112,7 +112,7 @@ class Constraint:
             "links": self.has_links,
             "states": bool(self.states),
         }
-        return frozenset(kind for kind, said in asked_for.items() if said)
+        return frozenset(kind for kind, is_asked in asked_for.items() if is_asked)
 
     @property
     def has_boundaries(self) -> bool:
@@ -141,6 +141,7 @@ class Constraint:
             raise OracleError(fault)
 
     def _faults(self, n_samples: int) -> Iterator[str]:
+        """Why no segmentation can keep the constraint, in words."""
         K = self.n_clusters
         last = n_samples - 1
         yield from self._faults_of_numbers()
@@ -177,7 +178,7 @@ class Constraint:
             )
 
     def _faults_of_numbers(self) -> Iterator[str]:
-        """What is not made of integers, which count samples, boundaries and clusters."""
+        """Parts of the constraint that are no integers, regions, groups or pairs, in words."""
         numbers: list[Any] = [*self.forced, *self.forbidden, *self.states]
         regions: tuple[Any, ...] = self.regions
         for region in regions:
@@ -209,10 +210,11 @@ class Constraint:
         return allowed, forced
 
     def violation(self, M: EquivalenceMatrix) -> str | None:
-        """Say what ``M`` does not keep, if anything; of a relaxation the number is checked."""
+        """What ``M`` breaks, in words, or None; of a relaxation only the rank is checked."""
         return next(self._violations(M), None)
 
     def _violations(self, M: EquivalenceMatrix) -> Iterator[str]:
+        """The parts of the constraint that a partition breaks, in words."""
         if self.n_clusters not in (None, M.n_clusters):
             yield f"it has {M.n_clusters} clusters where exactly {self.n_clusters} are asked for"
         if not (M.is_partition and (self.has_boundaries or self.has_links)):
@@ -239,7 +241,7 @@ UNCONSTRAINED = Constraint()
 
 
 def checked_places(places: Any, n_samples: int) -> Ints:
-    """Where a recording may have boundaries, checked: integers from 1 to T - 1, (n,)."""
+    """Places of boundaries, (n,), after a check that they are integers from 1 to T - 1."""
     array = np.asarray(places)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise OracleError(f"places must be a vector of integers, got {shown(places)}")

@@ -13,9 +13,9 @@ from structsvm.errors import DataError
 from structsvm.support import Bools, Floats, Ints
 
 MOST_SAMPLES = 100_000_000  # labels of more would take the memory of a whole machine
-WIDE = 64  # columns from which on numpy adds the rows of one segment at a time ten times as quickly
+WIDE = 64  # columns from which on adding each segment by itself is ten times as quick
 LARGE_TABLE = 1_000_000
-"""Cells of a contingency table beyond which only those that are not zero are looked at."""
+"""Cells of a contingency table above which only its nonzero cells are computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class EquivalenceMatrix:
         Raises
         ------
         DataError
-            If they are no vector, are missing or do not compare.
+            If the labels are no vector, if one is missing, or if they cannot be compared.
         """
         values = full_labels(labels)
         try:
@@ -82,7 +82,7 @@ class EquivalenceMatrix:
         ends = np.asarray(breakpoints)
         if ends.ndim != 1 or ends.size == 0 or not np.issubdtype(ends.dtype, np.integer):
             raise DataError("breakpoints must be a non-empty list of integers, the last being T")
-        ends = ends.astype(np.int64)  # a difference of unsigned ones would not be an integer
+        ends = ends.astype(np.int64)  # differences of unsigned integers would wrap around
         if (np.diff(ends, prepend=0) <= 0).any() or ends[-1] > MOST_SAMPLES:
             raise DataError(
                 "breakpoints must be positive and strictly increasing, the last being the number "
@@ -92,7 +92,7 @@ class EquivalenceMatrix:
 
     @classmethod
     def from_boundaries(cls, boundaries: Ints) -> "EquivalenceMatrix":
-        """A segmentation with ``boundaries`` (K + 1,), from 0 to T, which are not checked."""
+        """The segmentation with ``boundaries`` (K + 1,), from 0 to T, which are not checked."""
         return cls(_frozen(np.asarray(boundaries, dtype=np.int64)), "boundaries")
 
     @classmethod
@@ -111,17 +111,15 @@ class EquivalenceMatrix:
 
     @cached_property
     def is_sound(self) -> bool:
-        """Whether it is held as its form says, on which compiled code relies."""
-        clusters = self.held
+        """Whether the array is a valid one of its form, on which compiled code relies."""
+        array = self.held
         if self.form == "factor":
-            return clusters.ndim == 2 and clusters.dtype == np.float64
-        if clusters.ndim != 1 or clusters.size == 0 or clusters.dtype != np.int64:
+            return array.ndim == 2 and array.dtype == np.float64
+        if array.ndim != 1 or array.size == 0 or array.dtype != np.int64:
             return False
         if self.form == "boundaries":
-            return bool(clusters.size > 1 and clusters[0] == 0 and (np.diff(clusters) > 0).all())
-        return bool(
-            clusters.min() >= 0 and clusters.max() < clusters.size and np.bincount(clusters).all()
-        )
+            return bool(array.size > 1 and array[0] == 0 and (np.diff(array) > 0).all())
+        return bool(array.min() >= 0 and array.max() < array.size and np.bincount(array).all())
 
     @property
     def is_partition(self) -> bool:
@@ -140,7 +138,7 @@ class EquivalenceMatrix:
 
     @cached_property
     def n_clusters(self) -> int:
-        """K = Tr M."""
+        """The number of clusters, ``K = Tr M``."""
         if self.is_contiguous:
             return self.held.size - 1
         return int(self.held.max()) + 1 if self.is_partition else self.held.shape[1]
@@ -149,7 +147,7 @@ class EquivalenceMatrix:
     def labels(self) -> Ints:
         """Cluster of each sample, (T,), 0..K-1 by first appearance; an error if relaxed."""
         if self.is_contiguous:
-            sizes = self.held[1:] - self.held[:-1]  # what is remembered takes longer to set up
+            sizes = self.held[1:] - self.held[:-1]  # quicker than the cached property
             return np.asarray(_frozen(np.arange(sizes.size).repeat(sizes)))
         if not self.is_partition:
             raise DataError("a relaxed equivalence matrix has no cluster labels")
@@ -158,7 +156,7 @@ class EquivalenceMatrix:
     @cached_property
     def sizes(self) -> Ints:
         """The number of samples in each cluster, (K,)."""
-        if self.is_contiguous:  # numpy.diff takes longer to say so of a few numbers
+        if self.is_contiguous:  # quicker than numpy.diff for a few numbers
             return np.asarray(_frozen(self.held[1:] - self.held[:-1]))
         return np.asarray(_frozen(np.bincount(self.labels)))
 
@@ -196,8 +194,8 @@ class EquivalenceMatrix:
     def gram_diagonal(self, X: Floats) -> Floats:
         """Return the diagonal of ``X^T M X``, (P,), for ``X`` (T, P), in O(T P).
 
-        A value that is missing, NaN, is left out: the sums of a feature over the clusters are
-        divided by the number of values that it has there.
+        Missing values (NaN) are left out: the squared sum of a feature in a cluster is divided by
+        the number of values that the feature has there.
         """
         if self.is_contiguous:
             sums = _segment_sums(X, self.boundaries)
@@ -211,11 +209,11 @@ class EquivalenceMatrix:
         return self._observed_diagonal(X) if np.isnan(diagonal).any() else diagonal
 
     def _observed_diagonal(self, X: Floats) -> Floats:
-        """The squared sum of the values of each feature in each cluster over their number, (P,)."""
-        there = ~np.isnan(X)
+        """:meth:`gram_diagonal` where values are missing."""
+        is_present = ~np.isnan(X)
         sizes = np.sqrt(self.sizes)[:, None]
-        counts = np.rint(self.project(there.astype(np.float64)) * sizes)
-        sums = self.project(np.where(there, X, 0.0)) * sizes
+        counts = np.rint(self.project(is_present.astype(np.float64)) * sizes)
+        sums = self.project(np.where(is_present, X, 0.0)) * sizes
         squares = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0)
         return np.asarray(squares.sum(axis=0))
 
@@ -231,7 +229,7 @@ class EquivalenceMatrix:
             k, m = np.divmod(pairs, other.n_clusters)
             return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
         if self.is_contiguous and other.is_contiguous:
-            # Where both have a boundary there is a piece of length 0, which adds nothing.
+            # A boundary of both makes a piece of length 0, which adds nothing.
             ends = np.sort(np.concatenate([self.boundaries, other.boundaries]))
             k, m = (np.searchsorted(M.boundaries, ends[1:]) - 1 for M in (self, other))
             shared = np.diff(ends) ** 2 / (self.sizes[k] * other.sizes[m])
@@ -273,11 +271,11 @@ class EquivalenceMatrix:
 
     @property
     def n_bytes(self) -> int:
-        """What it takes to send it to another process."""
+        """The number of bytes that it takes to send it to another process."""
         return int(self.__reduce__()[1][0].nbytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """To other processes a partition travels in the smallest integers that there are."""
+        """Pickle a partition with the smallest integers that hold its numbers."""
         kind = np.min_scalar_type(self.held.max()) if self.is_partition else np.float64
         return _received, (self.held.astype(kind), self.form)
 
@@ -289,13 +287,17 @@ def runs_of(values: NDArray[Any]) -> EquivalenceMatrix:
 
 
 def stretches_of(known: Bools, begins: Bools) -> list[tuple[int, int, EquivalenceMatrix]]:
-    """The rows of each stretch of which it is known where segments begin, and its segmentation."""
+    """First row, end and segmentation of each stretch in which all changes are known.
+
+    ``known[t]`` is whether it is known if a segment begins at t, and ``begins[t]`` whether it does.
+    """
     edges = np.flatnonzero(np.diff(known, prepend=False, append=False)).reshape(-1, 2).tolist()
     labels = [np.cumsum([False, *begins[first:end]]) for first, end in edges]
     return [(a - 1, b, runs_of(y)) for (a, b), y in zip(edges, labels, strict=True)]
 
 
 def _received(values: NDArray[Any], form: str) -> EquivalenceMatrix:
+    """The matrix that another process has sent."""
     kind = np.float64 if form == "factor" else np.int64
     return EquivalenceMatrix(_frozen(values.astype(kind)), form)
 
@@ -315,12 +317,13 @@ def _segment_sums(X: Floats, boundaries: Ints) -> Floats:
 
 
 def _frozen(array: Any) -> Any:
+    """The array itself, made read-only."""
     array.setflags(write=False)
     return array
 
 
 class Projector(Protocol):
-    """Interface of equivalence matrices, in whatever form, that losses need."""
+    """The members of equivalence matrices, of any form, that losses need."""
 
     @property
     def n_samples(self) -> int:

@@ -1,4 +1,4 @@
-"""Samples in a metric."""
+"""Samples transformed to a metric."""
 
 import math
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from structsvm.support import Floats, Ints, Stack
 
 @dataclass(frozen=True, eq=False)
 class InMetric:
-    """``X L`` of samples (T, P), for a factor (P, r) that is looked at once; missing where X is."""
+    """Maps samples X (T, P) to ``X L``, for a factor L (P, r); NaN where X is."""
 
     factor: Floats
 
     @cached_property
     def picked(self) -> tuple[Ints | None, Floats] | None:
-        """The feature of each column, None for all in their order, and its scale, (r,).
+        """The feature of each column (None: all in order) and its scale, (r,).
 
-        None of a metric that mixes features.
+        None if the metric mixes features.
         """
         P, r = self.factor.shape
         columns = np.nonzero(self.factor)[1]
@@ -45,7 +45,7 @@ class InMetric:
         return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
 
     def of_stack(self, Xs: Stack) -> Stack:
-        """Map the arrays of a stack, each as by a call of its own; the stack may be overwritten."""
+        """Map each array of a stack, with the same bits as alone; the stack may be overwritten."""
         if self.picked is None:
             return Stack.of([self(X) for X in Xs.arrays()])
         feature, scale = self.picked

@@ -1,4 +1,4 @@
-"""What learning makes of instances and labels: checks, the units of the features, the price."""
+"""What learning derives from instances and labels: the units of the features, and the price."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,38 +15,37 @@ from structsvm.partitions.training_instance import Examples
 from structsvm.support import Floats, asked
 
 Whitening = Callable[[Examples], Floats]
-"""Makes of labelled instances the matrix, (P, r), by which learning multiplies their features."""
+"""Computes from labelled instances the matrix, (P, r), by which their features are multiplied."""
 
 
 @dataclass(frozen=True, eq=False)
 class LearningUnits:
-    """The features learning sees: whitened perhaps, in units in which ``B = I`` is sensible."""
+    """The transformation to the features of learning, in units in which ``B = I`` is sensible."""
 
-    whitening: Floats | None  # (P, r); None for none
-    unit: float = 1.0  # the penalty that goes with the identity; 1 as long as it is not known
+    whitening: Floats | None  # (P, r); None if features are not whitened
+    unit: float = 1.0  # the price of a cluster in the metric ``B = I``; 1 until it is known
 
     def __call__(self, X: Floats) -> Floats:
-        """The features of a standardised instance that learning sees, (T, r)."""
+        """The features of learning, (T, r), from those of a standardised instance, (T, P)."""
         if self.whitening is not None:
             X = X @ self.whitening
         return np.asarray(X / np.sqrt(self.unit))
 
     def width(self, P: int) -> int:
-        """The number of features that learning sees, of P."""
+        """The number of features of learning, from P standardised ones."""
         return P if self.whitening is None else self.whitening.shape[1]
 
     def restore(self, factor: Floats) -> Floats:
-        """A factor of a metric of these features, as one of the standardised features."""
+        """The factor for standardised features, from that for the features of learning."""
         return factor if self.whitening is None else self.whitening @ factor
 
 
 def learning_units(
     problem: Family, data: Examples, untrained: Metric, whiten: Whitening | None
 ) -> LearningUnits:
-    """The features that learning sees: whitened perhaps, and scaled.
+    """The transformation to the features of learning: whitening, if any, and a scale.
 
-    Where the untrained metric, which has its calibrated price, is not the identity, they are those
-    of that metric.
+    If the untrained metric, whose price is calibrated, is not the identity, it is the whitening.
     """
     whitening = None
     if not np.array_equal(untrained.factor, np.eye(len(untrained.factor))):
@@ -82,7 +81,7 @@ def price_of_labels(problem: Family, factor: Floats, data: Examples) -> Calibrat
 
 
 def within_whitening(data: Examples, shrinkage: float = 0.5) -> Floats:
-    """RCA: ``C^{-1/2}``, C the covariance within the true clusters, shrunk to a multiple of I."""
+    """RCA: ``C^{-1/2}``, with C the covariance within true clusters, shrunk to a multiple of I."""
     labelled = data.arrays, data.weights, data.truths
     scatter = sum_arrays("measuring the clusters", _scatter_within, *labelled)
     covariance = scatter / (data.weights @ [instance.n_samples for instance in data.instances])
@@ -95,7 +94,7 @@ def within_whitening(data: Examples, shrinkage: float = 0.5) -> Floats:
 
 
 def _scatter_within(X: Floats, M: EquivalenceMatrix) -> Floats:
-    """``X^T (I - M) X``: of every sample less the mean of its cluster, (P, P)."""
+    """``X^T (I - M) X``, the scatter of samples around the mean of their cluster, (P, P)."""
     means = M.project(X) / np.sqrt(M.sizes)[:, None]
     within = X - means[M.labels]
     return np.asarray(within.T @ within)

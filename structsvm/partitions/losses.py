@@ -77,7 +77,7 @@ def adjusted_rand_index(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> f
 
 
 def adjusted_rand_of(table: Ints | Floats) -> float:
-    """The adjusted Rand index of what the clusters of two partitions have in common, (K, K')."""
+    """The adjusted Rand index from a contingency table of two partitions, (K, K')."""
     both, in_truth, in_guess, pairs = _pair_counts(table)
     if pairs <= 0:
         return 1.0
@@ -160,22 +160,22 @@ def margin_f1(
 
 
 def time_errors(truth: EquivalenceMatrix, guess: EquivalenceMatrix, clock: Floats) -> Floats:
-    """How far found changes are from true ones in the time of samples, ``clock`` (T,), (n,).
+    """Distances of true from predicted changes by the times of samples, ``clock`` (T,), (n,).
 
-    Of pairs of changes each of which is the nearest of the other, so that none is in two.
+    A pair counts if each of its changes is the nearest to the other, so that none is in two pairs.
     """
     a, b = (clock[changes] for changes in _changes(truth, guess))
     if not (a.size and b.size):
         return np.empty(0)
-    there = _nearest(a, b)
-    back = _nearest(b, a)
-    mutual = back[there] == np.arange(a.size)
-    errors: Floats = np.abs(a - b[there])[mutual]
+    nearest_b = _nearest(a, b)
+    nearest_a = _nearest(b, a)
+    is_mutual = nearest_a[nearest_b] == np.arange(a.size)
+    errors: Floats = np.abs(a - b[nearest_b])[is_mutual]
     return errors
 
 
 def _nearest(a: Floats, b: Floats) -> Ints:
-    """The number of the nearest of ``b``, sorted, for each of ``a``; of two, the first."""
+    """The index of the nearest of the sorted ``b`` for each of ``a``; the first of two."""
     right = np.searchsorted(b, a).clip(max=b.size - 1)
     left = (right - 1).clip(0)
     nearest: Ints = np.where(np.abs(a - b[left]) <= np.abs(a - b[right]), left, right)
@@ -198,26 +198,27 @@ def _matches(a: Ints, b: Ints, tolerance: int) -> int:
 
 
 def _changes(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> tuple[Ints, Ints]:
-    """Where segments begin in each, without the start of the recording."""
+    """The changes of two segmentations of as many samples."""
     refuse_other_sizes(truth, guess)
     return truth.boundaries[1:-1], guess.boundaries[1:-1]
 
 
 def _pair_counts(table: Ints | Floats) -> tuple[float, float, float, float]:
-    """Pairs together in both, in the truth, in the guess; and all pairs."""
+    """Numbers of pairs together in both partitions, in the truth, in the guess, and of all."""
 
     def pairs(counts: Ints | Floats) -> float:
+        """The number of pairs within groups of so many samples."""
         return float((counts * (counts - 1)).sum()) / 2
 
     return pairs(table), pairs(table.sum(axis=1)), pairs(table.sum(axis=0)), pairs(table.sum())
 
 
 def matched_labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> Ints:
-    """The true labels, (T,), renamed to the numbers of the predicted clusters they go with."""
+    """The true labels, (T,), renumbered like the predicted clusters that they match best."""
     rows, columns = linear_sum_assignment(-truth.contingency(guess))
-    names = np.full(truth.n_clusters, -1, dtype=np.int64)
-    names[rows] = columns
-    alone = names < 0
-    names[alone] = guess.n_clusters + np.arange(alone.sum())
-    renamed: Ints = names[truth.labels]
-    return renamed
+    numbers = np.full(truth.n_clusters, -1, dtype=np.int64)
+    numbers[rows] = columns
+    has_no_match = numbers < 0
+    numbers[has_no_match] = guess.n_clusters + np.arange(has_no_match.sum())
+    renumbered: Ints = numbers[truth.labels]
+    return renumbered

@@ -1,12 +1,12 @@
-"""Margins of changes: the cost of the best segmentation without one, and how often margins err.
+"""Margins of changes: what the best segmentation without a change costs more, and rates of errors.
 
 The margin of a boundary t of the best segmentation M is
 
     (Tr(A M) - max { Tr(A M') : M' has no boundary within w samples of t }) / price,
 
 0 where another segmentation is as good, and infinite where a constraint forces the boundary. It
-is exact, because the oracles keep constraints exactly. With w = 0 it is about the very sample,
-since the best segmentation without t then usually has a boundary right beside it.
+is exact, because the oracles keep constraints exactly. With w = 0 it says how sure the very sample
+is, since the best segmentation without t then usually has a boundary right beside it.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Quality
 from structsvm.support import Bools, Floats, is_replaced, refuse_below
 
-SMALLEST_MARGIN = 1e-6  # margins below this count as this: below it they are rounding
+SMALLEST_MARGIN = 1e-6  # smaller margins, which are rounding, are taken for this
 LEAST_FOUND = 0.1
-"""A share of labelled changes that has to be found before margins say how rare false ones are: of
-SKAB 0 and 2 in 56 were found by folds of one half, and false ones in 161 samples of the other."""
-LARGEST_MARGIN = 1e6  # margins above this, infinite ones among them, count as this
+"""Share of labelled changes that has to be found before margins of false changes are trusted: on
+SKAB folds of one half found 0 and 2 of 56, and the other half had a false one in 161 samples."""
+LARGEST_MARGIN = 1e6  # larger margins, infinite ones among them, are taken for this
 
 
 def losses_without(
@@ -38,7 +38,10 @@ def losses_without(
     tolerance: int,
     best_value: Callable[[Constraint], float],
 ) -> Floats:
-    """By how much less is found without a boundary near each of a segmentation's, (K - 1,)."""
+    """By how much the best value is less without a boundary near each boundary, (K - 1,).
+
+    ``best_value`` gives the best value under a constraint.
+    """
     T = segmentation.n_samples
     losses = np.full(segmentation.n_clusters - 1, np.inf)
     for k, t in enumerate(segmentation.breakpoints[:-1]):
@@ -56,7 +59,7 @@ def losses_without(
 def margins_of_best(
     problem: Any, instance: Any, objective: TraceObjective, constraint: Constraint, tolerance: int
 ) -> tuple[EquivalenceMatrix, Floats]:
-    """The best segmentation of a recording, and what is lost without each of its changes."""
+    """The best segmentation, and by how much the best one without each of its changes is worse."""
     oracle = problem.decoder(instance)
     is_usual = not is_replaced(problem, "partition")
     if not (problem.traits.contiguous and is_usual and "boundaries" in oracle.takes):
@@ -81,7 +84,7 @@ def margins_of_best(
 
 
 def hits(predicted: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
-    """Which changes are within so many samples of a true one, (n,)."""
+    """Whether each predicted change is within ``tolerance`` samples of a true one, (n,)."""
     at = predicted.boundaries[1:-1]
     true = truth.boundaries[1:-1]
     return np.asarray((np.abs(at[:, None] - true) <= tolerance).any(axis=1))
@@ -89,10 +92,10 @@ def hits(predicted: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int)
 
 @dataclass(frozen=True, eq=False)
 class FalseAlarms:
-    """False changes of recordings that were held out, as they arrived.
+    """Margins of false changes in held-out recordings that were searched online.
 
-    The margin of a change rises while samples arrive, and its place may move. An alarm at a margin
-    is where it first is as large.
+    The margin of a change rises while samples arrive, and its place may move. An alarm at a
+    threshold is given when the margin reaches it.
 
     Examples
     --------
@@ -104,17 +107,17 @@ class FalseAlarms:
     """
 
     spans: Floats
-    """A threshold above the first and up to the second gives a false alarm, (n, 2)."""
+    """A threshold above the first and up to the second number gives a false alarm, (n, 2)."""
     n_samples: int
-    """How many samples these recordings have."""
+    """The number of samples of these recordings."""
     n_found: int = 1
-    """How many of their labelled changes were found as they arrived."""
+    """The number of labelled changes that the online search found."""
     n_true: int = 1
-    """How many changes are labelled."""
+    """The number of labelled changes."""
 
     @classmethod
     def of(cls, each: "Sequence[FalseAlarms | None]") -> "FalseAlarms | None":
-        """Of all recordings, if each of them could be segmented as it arrives."""
+        """Those of all recordings together; None if one of them could not be searched online."""
         alarms = [one for one in each if one is not None]
         if not alarms or len(alarms) < len(each):
             return None
@@ -124,13 +127,12 @@ class FalseAlarms:
         )
 
     def margin(self, every: int) -> float:
-        """The least margin from which on there is a false alarm in so many samples at most.
+        """The least threshold with at most one false alarm in ``every`` samples.
 
         Raises
         ------
         SettingsError
-            If there were fewer samples: nobody has seen how often so long a time has none. If
-            hardly a labelled change was found: what was not found has no margin.
+            If the recordings have fewer samples, or if hardly any labelled change was found.
         """
         refuse_below(1, "false_alarm_every", every)
         if self.n_found < LEAST_FOUND * self.n_true:
@@ -151,7 +153,7 @@ class FalseAlarms:
         where = where.reshape(-1, 2)
         begun = np.bincount(where[:, 0], minlength=margins.size)
         ended = np.bincount(where[:, 1], minlength=margins.size)
-        n_false = np.cumsum(begun - ended)  # of a threshold between each margin and the next
+        n_false = np.cumsum(begun - ended)  # false alarms of thresholds up to the next margin
         too_many = np.flatnonzero(n_false > self.n_samples // every)
         if not too_many.size:
             return 0.0
@@ -179,18 +181,18 @@ class MarginRates:
 
     intercept: float
     slope: float
-    """Slope of the logarithm of the margin; 0 or more."""
+    """Slope by the logarithm of the margin; 0 or more."""
     tolerance: int
-    """Distance of a right change from a labelled one at most, in samples."""
+    """Largest distance of a right change from a labelled one, in samples."""
     n_changes: int
-    """Changes that were found in the held-out recordings."""
+    """Number of changes found in the held-out recordings."""
     n_right: int
-    """Changes that were right."""
+    """Number of these changes that were right."""
     n_recordings: int
     levels: ChangeLevels | None = None
-    """Where the true changes of these recordings were, if they have any."""
+    """The excess at the true changes of these recordings, if they have any."""
     alarms: FalseAlarms | None = None
-    """What false changes reached in streams of these recordings, if there can be any."""
+    """Margins of false changes in streams of these recordings, if the method has streams."""
 
     @classmethod
     def of(
@@ -222,7 +224,7 @@ class MarginRates:
         return cls(float(intercept), float(slope), *counts, levels, alarms)
 
     def __call__(self, margins: Any) -> Floats:
-        """The share of changes with such margins that are right, (n,)."""
+        """The probability that a change with each of these margins is right, (n,)."""
         scores = self.intercept + self.slope * _logarithms(np.asarray(margins, dtype=np.float64))
         return np.asarray(1.0 / (1.0 + np.exp(-scores)))
 
@@ -234,4 +236,5 @@ class MarginRates:
 
 
 def _logarithms(margins: Floats) -> Floats:
+    """The logarithms of margins, which are limited to a finite range first."""
     return np.asarray(np.log(np.clip(margins, SMALLEST_MARGIN, LARGEST_MARGIN)))

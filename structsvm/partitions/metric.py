@@ -1,4 +1,4 @@
-"""A metric that is ready to decode, and the calibration of its penalty."""
+"""A metric with the price of a cluster, and the calibration of that price."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -58,10 +58,10 @@ class Metric(Model):
     factor: Floats
     """``L``, (P, r)."""
     price: float | None
-    """What one more cluster must save in distortion; for a normalized cut, the eigenvalue from
-    which on there is another cluster. None where the number of clusters is always given."""
+    """The distortion that one more cluster must save; for a normalized cut, the least eigenvalue
+    that counts as a cluster. None where the number of clusters is always given."""
     n_clusters: int | None = None
-    """The number of clusters to decode into when there is no price, if there is a usual one."""
+    """The number of clusters to decode into when there is no price, if all labels have the same."""
 
     keeps_rules: ClassVar[bool] = True
     has_margins: ClassVar[bool] = True
@@ -78,9 +78,9 @@ class Metric(Model):
     def partition_each(
         self, problem: Any, instances: Sequence[Instance], step: Step | None = None
     ) -> list[Found] | None:
-        """The best partitions at the price, where one oracle answers many questions at once."""
+        """The best partitions at the price, if one oracle partitions all instances in one call."""
         if self.price is None or is_replaced(problem, "partition"):
-            return None  # some problems that search otherwise have no decoder
+            return None  # a problem with a ``partition`` of its own may have no decoder
         oracle = _shared_oracle(problem, instances)
         if oracle is None or not is_replaced(oracle, "maximize_each"):
             return None
@@ -90,14 +90,14 @@ class Metric(Model):
         centre(Xs)
         Zs = self._in_metric.of_stack(Xs)
         if not all_within(Zs.rows, LARGEST_VALUE):
-            return None  # what is wrong is said of one of them
+            return None  # partitioned one by one, so that the error names the instance
         answers = oracle.ask_each(Zs, self.price)
         for answer in answers:
             warn_of_rounding(answer, self.price)
         return [Found(answer.y) for answer in answers]
 
     def online(self, problem: Any, max_candidates: int) -> Any:
-        """The search at the price, if its segments keep no rule."""
+        """The online search at the price, for problems without rules of segments."""
         if self.price is None:
             raise SettingsError(
                 "this metric has no price of a change, because the number of segments was always "
@@ -120,13 +120,13 @@ class Metric(Model):
     def losses_with(
         self, problem: Any, instance: Instance, constraint: Constraint, places: Ints
     ) -> Floats:
-        """What a change at each of n samples costs, in units of the price of one, (n,)."""
+        """By how much the best one with a change at each of n places is worse, in prices, (n,)."""
         objective = self.objective(instance, constraint.n_clusters)
         losses = problem.decoder(instance).losses_with(objective, places, constraint)
         return np.asarray(losses / self.price if self.price else losses)
 
     def objective(self, instance: Instance, n_clusters: int | None = None) -> TraceObjective:
-        """What the best partition maximises: minus the distortion, minus the price of clusters."""
+        """The objective of decoding: minus the distortion, minus the price of the clusters."""
         price = 0.0 if n_clusters is not None else self.price
         assert price is not None
         return TraceObjective(self.transform(centred(instance.X)), shift=-price, gaps=True)
@@ -147,7 +147,7 @@ class Metric(Model):
 
     @cached_property
     def _in_metric(self) -> InMetric:
-        """Its factor, looked at once."""
+        """The transformation by the factor."""
         return InMetric(self.factor)
 
     def __str__(self) -> str:
@@ -157,11 +157,11 @@ class Metric(Model):
 
 
 def _shared_oracle(problem: Any, instances: Sequence[Instance]) -> Oracle | None:
-    """The decoder of all instances, if it is the same."""
+    """The decoder of all instances, if they have the same object; else None."""
     shared: Oracle | None = None
     i = 0
     with asked(problem, "decoder", lambda: problem.traits.words.numbered(i)):
-        for i, instance in enumerate(instances):  # noqa: B007 (the message says it)
+        for i, instance in enumerate(instances):  # noqa: B007 (messages read ``i``)
             own = problem.decoder(instance)
             if shared is not None and own is not shared:
                 return None
@@ -171,14 +171,14 @@ def _shared_oracle(problem: Any, instances: Sequence[Instance]) -> Oracle | None
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The mean training loss against the penalty."""
+    """The mean training loss as a function of the penalty, which is the price of a cluster."""
 
     penalties: Floats  # increasing, (n,)
     losses: Floats  # mean of ``|M - M_i|_F^2`` over the training instances, (n,)
     criterion: Floats | None = None
     """Values that the best penalty minimises, where these are not the losses, (n,)."""
     smoothing: int = SMOOTHING  # steps of the grid on either side over which the curve is averaged
-    n_clusters: int | None = None  # the usual number of clusters, where there is no price of one
+    n_clusters: int | None = None  # the number of clusters of all labels, where there is no price
 
     @classmethod
     def of_counts(cls, counts: Iterable[int | None]) -> "Calibration":
@@ -190,11 +190,12 @@ class Calibration:
 
     @classmethod
     def of_one_cluster(cls, changes: Sequence[float], weights: Floats | None) -> "Calibration":
-        """A calibration where nothing varies, so that at any price all true changes are missed."""
+        """A calibration of constant instances, which are one cluster each at any price."""
         return cls(np.ones(1), np.full(1, np.average(changes, weights=weights)))
 
     @property
     def missing(self) -> bool:
+        """Whether no loss is known."""
         return bool(self.losses.size and np.isnan(self.losses).all())
 
     @property
@@ -230,18 +231,19 @@ class Calibration:
 
     @property
     def merit(self) -> float:
+        """The loss (or criterion) at the best penalty, without smoothing."""
         return self.loss if self.criterion is None else float(self.criterion[self.best])
 
 
 def in_metric(instances: Sequence[Instance], factor: Floats) -> list[Data]:
-    """``X L`` of each instance, in memory or not."""
+    """``X L`` of each instance, in memory or on demand."""
     return apply_each([instance.data for instance in instances], InMetric(factor), factor.shape[1])
 
 
 def penalties_for(
     Zs: Sequence[Data], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
 ) -> Floats | None:
-    """The grid of penalties for instances in a metric; None where nothing varies."""
+    """The grid of penalties for instances in a metric; None if all of them are constant."""
     scatter = map_arrays("measuring the samples", total_scatter, Zs)
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
     shares = [s / k for s, k in zip(scatter, changes, strict=True)]
@@ -250,7 +252,7 @@ def penalties_for(
 
 
 def total_scatter(Z: Floats) -> float:
-    """The sum of squared distances from the mean, of the values there are."""
+    """The sum of squared distances of the values from their mean; missing values are left out."""
     squares = (Z - Z.mean(axis=0)) ** 2
     total = float(squares.sum())
     return float(np.nansum((Z - means(Z)) ** 2)) if math.isnan(total) else total
@@ -270,7 +272,7 @@ def calibrate_by(
     weights: Floats | None = None,
     truths: Sequence[EquivalenceMatrix] | None = None,
 ) -> Calibration:
-    """The mean loss at every penalty; ``truths`` where it is the usual one, which oracles know."""
+    """The mean loss at every penalty; ``truths`` are given if it is the default loss of oracles."""
     truth_of_each: Sequence[EquivalenceMatrix | None] = (
         [None] * len(Zs) if truths is None else truths
     )

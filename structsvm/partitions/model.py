@@ -1,4 +1,4 @@
-"""What a method has learned: a value that partitions instances as they were prepared for it."""
+"""Models: what a method has learned, a value that partitions prepared instances."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from structsvm.support import Floats, Ints, hook, without_remembered
 
 
 class Found(NamedTuple):
-    """A partition of an instance, and the number of the state of each of its parts, (K,), if any.
+    """A partition of an instance, and the number of the state of each part, (K,), if it has any.
 
     Examples
     --------
@@ -30,16 +30,14 @@ class Found(NamedTuple):
 
     @classmethod
     def of(cls, partition: EquivalenceMatrix, codes: Ints) -> "Found":
-        """A partition of which all items of a part have the same state, (T,)."""
+        """From a state for each item, (T,), which is the same within a part."""
         states = np.empty(partition.n_clusters, dtype=np.int64)
         states[partition.labels] = codes
         return cls(partition, states)
 
 
 class Model(ABC):
-    """What a method has learned, whatever the form of the instances; a small frozen value.
-
-    Model files store it, and :class:`structsvm.learner.Learner` asks it.
+    """What a method has learned: a small frozen value, which model files store.
 
     Examples
     --------
@@ -51,13 +49,13 @@ class Model(ABC):
     """
 
     keeps_rules: ClassVar[bool] = False
-    """Whether it keeps constraints other than the number of parts, and lengths of the problem."""
+    """Whether it keeps constraints beside the number of parts, and the lengths of the problem."""
     has_margins: ClassVar[bool] = False
     keeps_states: ClassVar[bool] = False
-    """Whether states that are known (:attr:`Constraint.states`) are among the rules it keeps."""
+    """Whether it keeps known states (:attr:`Constraint.states`), too."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is remembered only to save time."""
+        """The attributes, except those that are cached."""
         return without_remembered(self, vars(self))
 
     @abstractmethod
@@ -68,9 +66,9 @@ class Model(ABC):
     def partition_each(
         self, problem: Any, instances: Sequence[Instance], step: Step | None = None
     ) -> list[Found] | None:
-        """The same for instances of which nothing is known, where that is quicker; else None.
+        """The best partitions without constraints, if the model has a quicker way; else None.
 
-        ``step`` is what is left to be done to each of them.
+        ``step`` is applied to each instance first.
         """
         return None
 
@@ -83,12 +81,12 @@ class Model(ABC):
     @property
     @hook
     def unit(self) -> float:
-        """What margins are divided by to compare them with those of other models."""
+        """The divisor of margins that makes them comparable with those of other models."""
         return 1.0
 
     @hook
     def online(self, problem: Any, max_candidates: int) -> Any:
-        """The search for segments in samples as they come."""
+        """The online search for segments."""
         raise SettingsError(
             f"{type(self).__name__} finds segments in whole recordings alone: ask for those of "
             "what was recorded so far, or learn a StateSegmenter, whose search takes samples as "
@@ -97,14 +95,14 @@ class Model(ABC):
 
     @hook
     def online_rows(self, seen: Floats) -> Floats:
-        """What that search takes of prepared samples, or of how probable their states are."""
+        """The rows of the online search, from prepared samples or probabilities of states."""
         return seen
 
     @hook
     def margins(
         self, problem: Any, instance: Instance, constraint: Constraint, tolerance: int
     ) -> tuple[Found, Floats]:
-        """The same, and by how much the best one without each change is worse, (K - 1,)."""
+        """The best partition, and by how much it is worse without each change, (K - 1,)."""
         raise DataError(
             f"{type(self).__name__} finds no second best partition, so that its changes have no "
             "margins: margins=False leaves them out"

@@ -1,4 +1,4 @@
-"""What is minimised over a metric: the structured SVM of a partition problem."""
+"""The objective that is minimised over a metric: the structured SVM of a partition problem."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ NUMBERS = int | float | np.bool_ | np.integer | np.floating
 
 
 class Family(Protocol):
-    """The part of a partition problem that learning and comparison ask."""
+    """The members of a partition problem that learning and comparison use."""
 
     @property
     def traits(self) -> Traits: ...
@@ -66,7 +66,7 @@ class Family(Protocol):
 
 
 def loss_of(problem: Family, truth: Projector, guess: Projector) -> float:
-    """The loss of a problem, which is a number."""
+    """The loss of a problem between two partitions, after a check that it is a number."""
     loss: Any = problem.loss(truth, guess)
     if not isinstance(loss, NUMBERS) or loss != loss:
         raise_wrong(problem, "loss", loss, "a number")
@@ -74,26 +74,26 @@ def loss_of(problem: Family, truth: Projector, guess: Projector) -> float:
 
 
 Constraints = Callable[[Any], list[Any]] | None
-"""What a user asks of the weight: constraints of cvxpy, given an expression of it."""
+"""A function of the user that returns constraints of cvxpy for an expression of the metric."""
 PENALTY_RIDGE = 0.05
-"""Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
+"""Weight of the squared norm of ``beta``, which is usually 1 to 1.5, where F(0) is about 2."""
 
 
 class Objective(Contract):
-    """Objective of a learner over metrics of a kind, in the units of learning."""
+    """The objective of a learner over full or diagonal metrics, in the units of learning."""
 
     @abstractmethod
     def weight_space(self) -> WeightSpace:
-        """The cone of the weight, of which the metric is all or a part."""
+        """The cone of the weight, which consists of the metric and perhaps further parts."""
 
     @hook
     def split(self, w: Floats) -> tuple[Floats, float]:
-        """``(B, beta)`` of a weight; a vector or a matrix, and the price of a cluster."""
+        """``(B, beta)`` of a weight: the metric, (P,) or (P, P), and the price of a cluster."""
         return self.weight_space().to_metric(w), 0.0
 
     @abstractmethod
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
-        """Omega, weighted such that ``lam`` means the same for every data set."""
+        """The regularizer times ``lam``, in units that are the same for every data set."""
 
     @abstractmethod
     def risk(
@@ -169,7 +169,7 @@ class MetricObjective(Objective, Problem):
         return ("B", "beta") if self.prices_clusters else ("B",)
 
     def kept(self, y: Projector) -> EquivalenceMatrix | None:
-        """A partition without what was computed of it; nothing of a relaxation."""
+        """A partition without cached properties; None for a relaxation."""
         if not (isinstance(y, EquivalenceMatrix) and y.is_partition):
             return None
         return EquivalenceMatrix(y.held, y.form)
@@ -194,7 +194,7 @@ class MetricObjective(Objective, Problem):
     def separate_each(
         self, w: Floats, instances: Iterable[tuple[LabelledInstance, Projector]]
     ) -> Iterator[Separation]:
-        """Separate instances in one metric, each of which is read once."""
+        """Separate instances in one metric; each instance is read once."""
         B, beta = self.split(w)
         traits = self.partition.traits
         scoring = Scoring(B, InMetric(metric_factor(B)), traits.kappa, beta)
@@ -207,15 +207,15 @@ class MetricObjective(Objective, Problem):
             yield replace(answer, slack=answer.slack / x.truth.n_samples, feature=phi)
 
     def predict(self, w: Floats, x: Any) -> Any:
-        """The best partition of an Instance in the metric, the number of clusters being priced."""
+        """The best partition of an Instance in the metric at the price of a cluster."""
         B, beta = self.split(w)
         return self.partition.partition(x, Metric(metric_factor(B), beta))
 
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
-        """``lam / P Omega(B)``, and a ridge on ``beta`` that keeps it where the loss puts it.
+        """``lam / P Omega(B)``, and a small ridge on ``beta``.
 
-        ``1 / P`` makes ``lam`` free of the number of features: Omega(I) is P or P / 2. A diagonal
-        metric has (P + 1) / 2 times fewer parameters, and is shrunk so much less.
+        ``1 / P`` makes ``lam`` independent of the number of features, as Omega(I) is P or P / 2. A
+        diagonal metric has (P + 1) / 2 times fewer parameters, and is shrunk that much less.
         """
         P = self.n_features
         share = metric_space(self.metric, P).dim / PSD(P).dim
@@ -229,10 +229,10 @@ class MetricObjective(Objective, Problem):
     ) -> RegularizedRisk:
         """The objective, in units of the mean loss of one single cluster: F(0) is about 2.
 
-        Where labels are completed to nothing but single clusters, that loss is 0 and the unit 1.
+        If all completed labels are one single cluster, that loss is 0, and the unit is 1.
         """
         space = self.weight_space()
-        null = np.zeros(space.dim)  # with a cluster priced as much as the loss rewards it
+        null = np.zeros(space.dim)  # the price of a cluster cancels its reward by the loss
         if self.prices_clusters:
             null[-1] = self.partition.traits.kappa
         missed = [(y.n_clusters - 1) / y.n_samples for y in data.truths]
@@ -250,7 +250,7 @@ class MetricObjective(Objective, Problem):
         )
 
     def _labelled(self, i: int, x: Instance, y: EquivalenceMatrix) -> LabelledInstance:
-        """The ``i``-th training instance, which maximises with the loss of the problem."""
+        """The ``i``-th training instance, after a check that it maximises the problem's loss."""
         problem = self.partition
         where = self.partition.traits.words.numbered(i)
         with asked(problem, "training_instance", where):
@@ -267,12 +267,12 @@ class MetricObjective(Objective, Problem):
 
 
 def _ready(X: Floats) -> Floats:
-    """Features that rounding does little harm to, and that nobody writes to."""
+    """Centred features, which rounding harms least, read-only."""
     return read_only(centred(X))
 
 
 def metric_space(metric: str, n_features: int) -> WeightSpace:
-    """Return the cone of a kind of metric, "diagonal" or "full", of P features."""
+    """The cone of "diagonal" or "full" metrics of P features."""
     spaces = {"diagonal": Nonnegative, "full": PSD}
     if not among(metric, spaces):
         raise SettingsError(

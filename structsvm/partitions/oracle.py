@@ -1,4 +1,4 @@
-"""The objective of loss-augmented inference, and what a separation oracle promises."""
+"""The contract of separation oracles, and the answer of one."""
 
 import math
 from abc import abstractmethod
@@ -35,7 +35,7 @@ from structsvm.support import (
     shown,
 )
 
-DOUBT = 0.1  # cost of rounding from which on there is a warning, as a part of the price of a change
+DOUBT = 0.1  # part of the price of a change; rounding above it is warned of
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Argmax:
 
 
 def warn_of_rounding(answer: Argmax, price: float) -> None:
-    """Say so where rounding may hide changes from an oracle that is exact otherwise."""
+    """Warn if rounding may hide changes from an exact oracle; ``price`` is that of a change."""
     lost = answer.upper_bound - answer.value
     if lost > DOUBT * price and answer.quality is Quality.EXACT:
         warn(
@@ -105,12 +105,12 @@ class Oracle(Contract):
     samples that have to be together or apart."""
 
     takes_gaps: ClassVar[bool] = False
-    """Whether values may be missing, :attr:`TraceObjective.gaps`; otherwise they are refused."""
+    """Whether values may be missing (:attr:`TraceObjective.gaps`); otherwise they are refused."""
 
     def verified(
         self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED
     ) -> tuple[TraceObjective, Constraint]:
-        """A question that can be asked: what :meth:`maximize` is called with, whoever calls it."""
+        """The arguments of :meth:`maximize`, checked; this runs before each call."""
         if not isinstance(objective, TraceObjective):
             raise OracleError(f"the objective is {shown(objective)}: give a TraceObjective")
         self.refuse(constraint, objective.n_samples)
@@ -121,7 +121,7 @@ class Oracle(Contract):
         return objective, constraint
 
     def verified_prices(self, Z: Floats, prices: Floats) -> tuple[Floats, Floats]:
-        """Samples (T, r) and prices (n,), finite, at least 0 and in order."""
+        """Samples (T, r) and increasing prices (n,), at least 0, checked."""
         refuse_no_samples(Z)
         array = np.asarray(prices)
         if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
@@ -136,7 +136,7 @@ class Oracle(Contract):
     def verified_curve(
         self, Z: Floats, truth: EquivalenceMatrix, prices: Floats
     ) -> tuple[Floats, EquivalenceMatrix, Floats]:
-        """The same with the labelling of as many samples by which the loss is measured."""
+        """The arguments of :meth:`loss_curve`, checked."""
         Z, prices = self.verified_prices(Z, prices)
         fault = next(faults_of_truth(truth, len(Z)), None)
         if fault is not None:
@@ -146,12 +146,12 @@ class Oracle(Contract):
     def verified_places(
         self, objective: TraceObjective, places: Ints, constraint: Constraint = UNCONSTRAINED
     ) -> tuple[TraceObjective, Ints, Constraint]:
-        """A question about boundaries at places 1, ..., T - 1."""
+        """The arguments of :meth:`losses_with`, checked."""
         objective, constraint = self.verified(objective, constraint)
         return objective, checked_places(places, objective.n_samples), constraint
 
     def verified_each(self, Zs: Stack, price: float) -> tuple[Stack, float]:
-        """Instances side by side, at least one row each, of which each can be asked about."""
+        """The arguments of :meth:`maximize_each`, checked for each instance."""
         if not (isinstance(Zs, Stack) and Zs.is_sound):
             raise OracleError(f"the samples are {shown(Zs)}: give what Stack.of makes of arrays")
         refuse_no_samples(Zs.rows)
@@ -179,11 +179,11 @@ class Oracle(Contract):
         Raises
         ------
         OracleError
-            As :meth:`maximize`; when the constraint is of a kind that the oracle does not take,
-            or when values are missing and it does not take that.
+            As :meth:`maximize`; when the oracle does not take this kind of constraint, or missing
+            values.
         PluginError
-            When it failed, or the answer is no Argmax, is about other samples, or breaks the
-            constraint.
+            When the oracle failed, or its answer is no Argmax, is about other samples, or breaks
+            the constraint.
         """
         with asked(self, "maximize"):
             answer = self.maximize(objective, constraint)
@@ -207,7 +207,7 @@ class Oracle(Contract):
         return answers
 
     def _verify(self, answer: Any, n_samples: int, constraint: Constraint) -> None:
-        """Refuse what is no answer to a question."""
+        """Refuse an answer that is no Argmax of so many samples, or that breaks the constraint."""
         y = getattr(answer, "y", None)
         quality = getattr(answer, "quality", None)
         if not (
@@ -239,7 +239,7 @@ class Oracle(Contract):
         raise PluginError(f"{type(self).__name__}.maximize {wrong}")
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
-        """Refuse, before any work, a constraint that cannot be kept or is not in ``takes``."""
+        """Refuse a constraint that cannot be kept, or of a kind that is not in ``takes``."""
         if not isinstance(constraint, Constraint):
             raise OracleError(f"the constraint is {shown(constraint)}: give a Constraint")
         if constraint.says_nothing:
@@ -274,7 +274,7 @@ class Oracle(Contract):
 
     @hook
     def online(self, n_columns: int, price: float, max_candidates: int) -> Any:
-        """The search for segments in samples as they come."""
+        """The online search for segments at a price, of samples (n, n_columns)."""
         raise SettingsError(
             f"{type(self).__name__} searches whole recordings: a stream takes segments of any "
             "length and samples without gaps, so leave min_length, max_length and missing of the "
@@ -284,7 +284,7 @@ class Oracle(Contract):
     @checked_by(verified_each)
     @hook
     def maximize_each(self, Zs: Stack, price: float) -> list[Argmax]:
-        """The answers for instances side by side, of which nothing is known, at a price >= 0."""
+        """The best partitions of several instances at a price >= 0, without constraints."""
         objectives = [TraceObjective(Z, shift=-price, gaps=True) for Z in Zs.arrays()]
         return [self.maximize(objective) for objective in objectives]
 
@@ -306,13 +306,13 @@ class Oracle(Contract):
 def decode_between(
     decode: Callable[[float], EquivalenceMatrix], prices: Floats
 ) -> list[EquivalenceMatrix]:
-    """The best partition at every price, of which most need no decoding."""
-    by_count: dict[int, EquivalenceMatrix] = {}
+    """The best partition at every price; most prices need no call of ``decode``."""
+    partitions: dict[int, EquivalenceMatrix] = {}
 
     def at(index: int) -> EquivalenceMatrix:
-        if index not in by_count:
-            by_count[index] = decode(float(prices[index]))
-        return by_count[index]
+        if index not in partitions:
+            partitions[index] = decode(float(prices[index]))
+        return partitions[index]
 
     # The optimal value is a maximum of functions affine in the price, so that two prices with the
     # same optimal partition share it with all between them.
@@ -320,8 +320,8 @@ def decode_between(
     while pending:
         low, high = pending.pop()
         if at(low) == at(high):
-            by_count.update(dict.fromkeys(range(low, high), by_count[high]))
+            partitions.update(dict.fromkeys(range(low, high), partitions[high]))
         elif high - low > 1:
             middle = (low + high) // 2
             pending += [(low, middle), (middle, high)]
-    return [by_count[index] for index in range(prices.size)]
+    return [partitions[index] for index in range(prices.size)]

@@ -26,29 +26,30 @@ WHAT = {PROBLEMS: "problem", ORACLES: "oracle", STRUCTURED: "structured problem"
 
 @dataclass(frozen=True)
 class Plugin:
-    """What an entry point declares, and what came of loading it."""
+    """An entry point, and what is known of its class after loading it."""
 
     name: str
     value: str  # ``module:class``
     distribution: str  # name and version of the distribution that declares it
     summary: str = ""  # the first line of the class's documentation
     settings: dict[str, Any] = field(default_factory=dict)
-    """Names and default values, None for one that has to be given."""
+    """Default values of the settings by name; None for one that has to be given."""
     error: str | None = None  # why it cannot be used; None if it can
 
 
 def entry_points(group: str) -> Sequence[EntryPoint]:
-    """Those of all distributions, which are read again once a folder of the path has changed."""
+    """The entry points of a group, read again when a folder of ``sys.path`` has changed."""
     return _entry_points_in(tuple((folder, _changed(folder)) for folder in sys.path), group)
 
 
 @lru_cache(maxsize=16)
 def _entry_points_in(_path: tuple[tuple[str, int], ...], group: str) -> Sequence[EntryPoint]:
+    """The entry points of a group for a path: its folders, and when each has changed."""
     return tuple(metadata.entry_points(group=group))
 
 
 def _changed(folder: str) -> int:
-    """When something was put into a folder or taken out of it, in nanoseconds; -1 for none."""
+    """When a file was last added to a folder or removed, in nanoseconds; -1 if it is no folder."""
     try:
         return os.stat(folder or os.curdir).st_mtime_ns
     except OSError:
@@ -72,7 +73,7 @@ def problem_class(name: str) -> "type[PartitionProblem]":
 
 
 def plugin_class(group: str, name: str) -> Any:
-    """The class that is declared under a name in a group of entry points, or of "module:Class"."""
+    """The class of a name in a group of entry points, or that of a name "module:Class"."""
     if ":" in name:
         return _load(group, EntryPoint(name, name, group))
     what = WHAT[group]
@@ -102,7 +103,7 @@ def problem_name(problem: "PartitionProblem | Problem") -> str:
 
 
 def plugins(group: str) -> list[Plugin]:
-    """Everything declared in a group, by name; what cannot be used says why."""
+    """The plugins of a group by name, with an error for each one that cannot be used."""
     listed = []
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
         declared = point.name, point.value, _distribution(point)
@@ -120,12 +121,12 @@ def plugins(group: str) -> list[Plugin]:
 
 
 def setting_groups(cls: Any) -> dict[str, type]:
-    """The settings that are groups of settings, dataclasses by default, and their classes."""
+    """The settings of a class whose default is a group of settings, and the class of the group."""
     return {name: type(value) for name, value in _settings(cls).items() if settings_in(value)}
 
 
 def _load(group: str, point: EntryPoint) -> Any:
-    """The class of an entry point, if it can be used."""
+    """The class of an entry point; PluginError if it cannot be used."""
     called = f"{WHAT[group]} {point.name!r} ({point.value})"
     contract = _contract(group)
     try:
@@ -140,7 +141,7 @@ def _load(group: str, point: EntryPoint) -> Any:
 
 
 def _fault(loaded: object, contract: type, needs_fields: bool) -> str | None:
-    """Why an object that was loaded is no class to be used; None if it is one."""
+    """Why an object is no usable class of a contract, in words; None if it is one."""
     if not (isinstance(loaded, type) and issubclass(loaded, contract)):
         return f" is no {contract.__name__}"
     if missing := sorted(getattr(loaded, "__abstractmethods__", ())):
@@ -151,6 +152,7 @@ def _fault(loaded: object, contract: type, needs_fields: bool) -> str | None:
 
 
 def _contract(group: str) -> type:
+    """The base class of the plugins of a group."""
     from structsvm.partitions.oracle import Oracle
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.problem import Problem
@@ -162,7 +164,7 @@ def _contract(group: str) -> type:
 
 
 def _settings(cls: Any) -> dict[str, Any]:
-    """The default of every setting; None for one that has to be given."""
+    """The default values of the settings of a class; None for one that has to be given."""
     defaults: dict[str, Any] = {}
     for one in fields(cls) if hasattr(cls, "__dataclass_fields__") else ():
         if not one.init:
@@ -179,4 +181,5 @@ def _settings(cls: Any) -> dict[str, Any]:
 
 
 def _distribution(point: EntryPoint) -> str:
+    """Name and version of the distribution that declares an entry point."""
     return "unknown" if point.dist is None else f"{point.dist.name} {point.dist.version}"

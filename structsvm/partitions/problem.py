@@ -1,4 +1,4 @@
-"""The contract of partition problems: which partitions there are, and how labels are written."""
+"""The contract of partition problems: the family of partitions, and how labels are written."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -29,9 +29,9 @@ from structsvm.support import Contract, Floats, asked, hook, is_number, promises
 class PartitionProblem(Contract):
     """Base of partition problems. Subclasses are frozen dataclasses that hold settings only.
 
-    Three definitions make a problem: :attr:`traits`, :meth:`decoder`, which partitions there are,
-    and :meth:`encode`, how labels are written. The defaults of all others are those of the score
-    ``<B, X^T M X> / T``.
+    Three definitions make a problem: :attr:`traits`, :meth:`decoder`, which finds the best
+    partition, and :meth:`encode`, which reads labels. The defaults of all others are those of the
+    score ``<B, X^T M X> / T``.
 
     Examples
     --------
@@ -71,18 +71,18 @@ class PartitionProblem(Contract):
 
     @abstractmethod
     def encode(self, y: Any, instance: Instance) -> EquivalenceMatrix:
-        """Labels as users write them to an equivalence matrix; raises DataError."""
+        """Convert labels as users write them to an equivalence matrix; raises DataError."""
 
     @hook
     def decode(self, M: EquivalenceMatrix, instance: Instance) -> NDArray[Any]:
-        """A partition to labels as users write them: one for each item by default, (T,)."""
+        """Convert a partition to labels as users write them: by default one for each item, (T,)."""
         return np.array(M.labels)
 
     @hook
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
     ) -> tuple[list[Instance], list[str] | None]:
-        """Instances as users hold them, (T, P) each, checked, and the names of their features."""
+        """Convert what users pass to checked instances, (T, P) each, and names of features."""
         return read_arrays(Xs, feature_names, n_features, self.traits.words)
 
     @property
@@ -148,7 +148,7 @@ class PartitionProblem(Contract):
 
     @promises(lambda found: isinstance(found, NUMBERS) and found == found, "a number")
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
-        """Score that model selection maximises: minus the loss, unless that is easily fooled."""
+        """The score that model selection maximises; by default minus the loss."""
         return -loss_of(self, truth, guess)
 
     @promises(dict)
@@ -165,7 +165,7 @@ class PartitionProblem(Contract):
 def read_instances(
     problem: PartitionProblem, Xs: Any, names: Sequence[str] | None, n_features: int | None
 ) -> tuple[list[Instance], list[str] | None]:
-    """Read instances, and check that learning can use what the problem returned."""
+    """Call ``read`` of a problem, and check that learning can use what it returns."""
     with asked(problem, "read"):
         returned: Any = problem.read(Xs, names, n_features)
     fits = isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], list)
@@ -179,6 +179,7 @@ def read_instances(
 
 
 def has_rows(problem: PartitionProblem, instances: Sequence[Instance]) -> bool:
+    """Whether instances are tables, whose rows are partitioned in any order."""
     return not problem.traits.contiguous and all(instance.side is None for instance in instances)
 
 

@@ -42,8 +42,8 @@ class TraceObjective:
     shift: float = 0.0
     """``d``: reward (or, negative, price) of one more cluster."""
     gaps: bool = False
-    """Whether NaN in ``Z`` are values that are missing: of a cluster and a column the squared sum
-    of the values there are counts, over their number. There is no matrix ``A`` of that."""
+    """Whether NaN in ``Z`` are missing values: each column of a cluster contributes the squared sum
+    of its present values over their number. No matrix ``A`` gives that."""
 
     def __post_init__(self) -> None:
         """Check what compiled code relies on, once."""
@@ -60,7 +60,7 @@ class TraceObjective:
         object.__setattr__(self, "Z", read_only(self.Z))
 
     def _faults(self, size: float) -> Iterator[str]:
-        """What is wrong with an objective whose samples reach ``size``."""
+        """Faults of the objective in words; ``size`` is the largest magnitude in ``Z``."""
         if not math.isfinite(size + self.truth_weight + self.shift):
             yield "the objective is not finite: look for NaN or inf in the data or B"
         if max(abs(self.truth_weight), abs(self.shift)) > LARGEST_VALUE:
@@ -97,13 +97,13 @@ class TraceObjective:
     def segment_scores(self) -> Floats:
         """Contribution of each segment to ``Tr(A M)``, (T + 1, T + 1), in O(T^2 (r + K)).
 
-        Entry ``[s, t]`` is that of the samples ``s, ..., t - 1``, minus infinity for none.
+        Entry ``[s, t]`` is that of the samples ``s, ..., t - 1``; minus infinity if t <= s.
         """
         T = self.n_samples
         mean = means(self.Z)
-        there = ~np.isnan(self.Z)
-        counts = np.concatenate([np.zeros((1, mean.size)), np.cumsum(there, axis=0)])
-        away_from_mean = np.where(there, self.Z - mean, 0.0)
+        is_present = ~np.isnan(self.Z)
+        counts = np.concatenate([np.zeros((1, mean.size)), np.cumsum(is_present, axis=0)])
+        away_from_mean = np.where(is_present, self.Z - mean, 0.0)
         sums = np.concatenate([np.zeros((1, mean.size)), np.cumsum(away_from_mean, axis=0)])
         overlaps = np.zeros((T + 1, 0))
         if self.truth is not None and self.has_truth:
@@ -131,6 +131,7 @@ class TraceObjective:
 
 
 def refuse_no_samples(Z: Any) -> None:
+    """Refuse anything but an array of numbers (T, r) with at least one row."""
     if not (isinstance(Z, np.ndarray) and Z.dtype.kind in "biuf"):
         raise OracleError(f"Z must be an array of numbers, got {shown(Z)}")
     if Z.ndim != 2 or Z.shape[0] == 0:
@@ -138,7 +139,7 @@ def refuse_no_samples(Z: Any) -> None:
 
 
 def faults_of_truth(truth: Any, n_samples: int) -> Iterator[str]:
-    """What is wrong with the labelling that the loss of ``n_samples`` samples is measured by."""
+    """Faults of a truth of ``n_samples`` samples, in words."""
     if not isinstance(truth, EquivalenceMatrix):
         yield f"the truth is {shown(truth)}: give an EquivalenceMatrix"
     elif not truth.is_sound:

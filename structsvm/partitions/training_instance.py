@@ -1,4 +1,4 @@
-"""A labelled instance as learning sees it."""
+"""Labelled instances in the form in which learning separates them."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class Examples:
 
     @property
     def arrays(self) -> list[Data]:
-        """The features of each, (T, P), in memory or not."""
+        """The features of each instance, (T, P), in memory or on demand."""
         return [instance.data for instance in self.instances]
 
 
@@ -55,7 +55,7 @@ negative."""
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """The metric and the prices by which samples are scored in a round."""
+    """The metric and the prices with which separation scores partitions."""
 
     B: Floats  # a diagonal (P,), or a matrix (P, P)
     in_metric: InMetric  # transforms samples (T, P) to ``X L``, where ``B = L L^T``
@@ -64,10 +64,10 @@ class Scoring:
 
 
 class LabelledInstance(Contract):
-    """Samples ``X`` (T, P) and their true labelling, in the form for separation.
+    """Samples ``X`` (T, P) and their true labelling, prepared once per fit for separation.
 
-    Made once per fit. Its labellings are projectors of one type, known by ``n_clusters`` and
-    ``inner``; only the instance knows what more there is to them.
+    Labellings are projectors of a type that the class chooses; others use only their
+    ``n_clusters`` and ``inner``.
 
     Examples
     --------
@@ -100,8 +100,8 @@ class LabelledInstance(Contract):
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """Maximise ``Tr(A M)``, ``A = X B X^T - 2 kappa M_i + (kappa - beta) I``, with its slack.
 
-        ``given_k``: over labellings with as many clusters as the truth. One that declares another
-        loss, or has another ``phi``, maximises ``T (<w, phi(x, M)> + loss)``.
+        With ``given_k`` over labellings with as many clusters as the truth. With another loss or
+        another ``phi`` it is ``T (<w, phi(x, M)> + loss)`` that is maximised.
         """
 
 
@@ -120,13 +120,13 @@ class SearchedInstance(LabelledInstance):
     """
 
     data: Data
-    """``X``, in memory or not."""
+    """``X``, in memory or on demand."""
     truth: EquivalenceMatrix
     oracle: Oracle
 
     @property
     def X(self) -> Floats:
-        """The samples, (T, P), read now if they are not in memory."""
+        """The samples, (T, P), which are read at each access if they are not in memory."""
         return in_memory(self.data)
 
     def read(self) -> "SearchedInstance":

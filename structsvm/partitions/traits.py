@@ -1,4 +1,4 @@
-"""The properties of a family of partitions, which messages, learning and selection read."""
+"""The properties of a family of partitions, which messages, learning and selection use."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from structsvm.data import RECORDINGS, STANDARDIZE, Words
 from structsvm.errors import SettingsError
 from structsvm.support import is_number, refuse_unlisted
 
-LEAST_KAPPA = 1e-12  # a loss of a smaller weight drowns in the rounding of the scores
+LEAST_KAPPA = 1e-12  # a loss with a smaller weight is lost in the rounding of the scores
 
 
 @dataclass(frozen=True)
