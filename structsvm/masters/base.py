@@ -1,4 +1,4 @@
-"""Cuts, the working set that holds them, and what a master promises to do with it."""
+"""Cuts, the working set that holds them, and the contract of masters."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,16 +17,16 @@ __all__ = [
     *("NO_SLACK", "WorkingSet", "acceptable", "checked"),
 ]
 Labelling = tuple[int, Any, float, float]
-"""A labelling of a cut: instance, what is kept of it, its loss, and its share of the cut, which is
-1 unless cuts were merged."""
+"""A labelling of a cut: its instance, the value that ``Problem.kept`` made of it, its loss, and its
+share of the cut, which is 1 unless cuts were merged."""
 Labellings = tuple[Labelling, ...] | None
-"""The labellings that a cut is of, but for true ones; None when they are not known."""
+"""The labellings that a cut is a sum over, except true ones; None when they are not known."""
 CHUNK = 2**26  # bytes of slopes that are moved, scaled or summed at a time
 NO_SLACK = -1
-"""The group of rows without a slack, ``intercept + <slope, w> <= 0``: the last of all groups, whose
-values are never below 0."""
+"""The group of constraints without a slack, ``intercept + <slope, w> <= 0``: the last of all
+groups, whose values are never below 0."""
 ACTIVE = 1e-7
-"""Part of the largest multiplier below which one is taken for that of a solver's accuracy."""
+"""Part of the largest multiplier below which a multiplier is attributed to inaccuracy."""
 
 
 class Cut(NamedTuple):
@@ -41,8 +41,8 @@ class Cut(NamedTuple):
 class WorkingSet:
     """The cuts of the restricted problem, stacked so that one product evaluates all of them.
 
-    Every group also has the null cut ``0 <= L`` (the true labelling), which is not stored; or
-    another number than 0 that its values are never below, minus infinity if there is none.
+    Every group also has the null cut ``0 <= L`` (the true labelling), which is not stored. Its
+    value is ``floor`` instead of 0 if that is given, minus infinity for no lower bound.
     """
 
     slopes: Floats
@@ -52,7 +52,7 @@ class WorkingSet:
     multipliers: Floats
     """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
     idle: Ints
-    """For how many rounds it has been 0."""
+    """For how many rounds the multiplier of each cut has been 0, (C,)."""
 
     def __init__(self, n_groups: int, dim: int, floor: Floats | None = None) -> None:
         self.n_groups = n_groups
@@ -68,12 +68,12 @@ class WorkingSet:
         return len(self._keys)
 
     def _show(self) -> None:
-        """Let the public arrays be views of the rows that are in use."""
+        """Make the public arrays views of the rows that are in use."""
         for name, room in self._room.items():
             setattr(self, name, room[: len(self)])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Arrays from which :meth:`restore` makes this set again; it needs no labellings."""
+        """The arrays from which :meth:`restore` makes this set again; labellings are optional."""
         arrays = {name: getattr(self, name) for name in self._room}
         return arrays | {"labellings": as_objects(self._labellings)}
 
@@ -91,7 +91,7 @@ class WorkingSet:
         return np.asarray(self.intercepts + self.slopes @ w)
 
     def group_values(self, w: Floats) -> Floats:
-        """Largest cut of each group at ``w``, at least what it is never below, (n_groups,)."""
+        """The largest cut of each group at ``w``, or its floor if that is larger, (n_groups,)."""
         best = self._floor.copy()
         np.maximum.at(best, self.groups, self.values(w))
         return best
@@ -110,7 +110,7 @@ class WorkingSet:
                 for name, array in self._room.items():
                     shape = max(16, n + n // 2), *array.shape[1:]
                     self._room[name] = np.empty(shape, dtype=array.dtype)
-                    self._room[name][:n] = array  # the rest takes no memory before it is written
+                    self._room[name][:n] = array  # other rows take no memory until written
             new = {"slopes": cut.slope, "intercepts": cut.intercept, "groups": cut.group}
             for name, array in self._room.items():
                 array[n] = new.get(name, 0)
@@ -120,17 +120,17 @@ class WorkingSet:
         return len(self) - before
 
     def active(self, multipliers: Floats) -> list[tuple[float, Cut]]:
-        """Multipliers and cuts, of multipliers that are more than rounding of a solver."""
+        """The cuts whose multiplier is more than inaccuracy of a solver, after that multiplier."""
         active = []
         for c in np.flatnonzero(multipliers > ACTIVE * float(multipliers.max(initial=0.0))):
-            labellings = self._labellings[c]  # without their slopes then, which may take gigabytes
+            labellings = self._labellings[c]  # in place of slopes, which may take gigabytes
             slope = self.slopes[c].copy() if labellings is None else np.empty(0)
             cut = Cut(int(self.groups[c]), float(self.intercepts[c]), slope, labellings)
             active.append((float(multipliers[c]), cut))
         return active
 
     def retire(self, multipliers: Floats, max_idle: int) -> int:
-        """Note the multipliers; drop the cuts without one ``max_idle`` times running; how many."""
+        """Store multipliers and drop the cuts idle for ``max_idle`` rounds; the number dropped."""
         n = len(self)
         self.multipliers[:] = multipliers
         active = multipliers > 1e-10 * max(1.0, float(multipliers.max(initial=0.0)))
@@ -139,7 +139,7 @@ class WorkingSet:
         return n - len(self)
 
     def trim(self, capacity: int) -> int:
-        """Drop idle and old cuts until ``capacity`` are left; how many."""
+        """Drop or merge the most idle and oldest cuts beyond ``capacity``; the number dropped."""
         n = len(self)
         if n <= capacity:
             return 0
@@ -154,22 +154,24 @@ class WorkingSet:
         return n - len(self)
 
     def _merged(self, which: NDArray[np.intp]) -> Cut:
+        """The mean of cuts of one group, weighted by their multipliers."""
         weights = self.multipliers[which] / self.multipliers[which].sum()
         intercept = float(weights @ self.intercepts[which])
         slope = weights @ self.slopes[which]
-        parts = [self._labellings[k] for k in which]
+        of_cuts = [self._labellings[k] for k in which]
         merged: list[Labelling] = []
-        for part, weight in zip(parts, weights.tolist(), strict=True):
-            merged += ((i, kept, loss, weight * share) for i, kept, loss, share in part or ())
-        labellings = None if None in parts else tuple(merged)
+        for one, weight in zip(of_cuts, weights.tolist(), strict=True):
+            merged += ((i, y, loss, weight * share) for i, y, loss, share in one or ())
+        labellings = None if None in of_cuts else tuple(merged)
         return Cut(int(self.groups[which[0]]), intercept, slope, labellings)
 
     def _keep(self, which: NDArray[np.intp]) -> None:
+        """Drop all cuts except those of increasing numbers ``which``."""
         if which.size == len(self):
             return
         step = max(1, CHUNK // self._room["slopes"][0].nbytes)
         for array in self._room.values():
-            for k in range(0, which.size, step):  # in order, so that what is moved is still there
+            for k in range(0, which.size, step):  # in order, so that no row is lost
                 some = which[k : k + step]
                 array[k : k + some.size] = array[some]
         self._labellings = [self._labellings[k] for k in which]
@@ -178,7 +180,7 @@ class WorkingSet:
 
 
 def as_objects(items: Sequence[Any]) -> NDArray[Any]:
-    """A vector of objects, whatever they are."""
+    """A vector of objects; numpy itself would make a matrix of sequences."""
     vector = np.empty(len(items), dtype=object)
     for place, item in enumerate(items):
         vector[place] = item
@@ -219,28 +221,28 @@ class MasterSolution:
     multipliers: Floats
     """One per cut, (C,): nonnegative, summing to at most 1 in each group."""
     label: str
-    """Which solver answered, and which failed before it."""
+    """The solver that answered, and those that failed before it."""
     bound: tuple[float, str] | None = None
     """A lower bound of the minimum that the master itself has proved, and what it rests on."""
     is_minimum: bool = True
-    """False where the restricted problem has no minimum yet, and this is one within a box."""
+    """False if the restricted problem has no minimum, and ``w`` minimises it within a box."""
     duals: tuple[Any, ...] | None = None
-    """Dual values of the further constraints, one for each, if there are any."""
+    """Dual values of each of the further constraints, if there are any."""
     is_projected: bool = False
-    """Whether ``w`` was made by projecting on the cone, which then need not be done again."""
+    """Whether ``w`` is a projection on the cone already."""
 
 
 class Master(ABC):
     """Solves ``min Omega(w) + sum_g max(0, max_{c in g} intercept_c + <slope_c, w>)`` over a cone.
 
     The answer may be inaccurate: bounds are computed from the multipliers by
-    :func:`structsvm.masters.bounds.lower_bound`, which is valid whatever they are. Settings only: a
-    warm start is found in the request and next to the cuts.
+    :func:`structsvm.masters.bounds.lower_bound`, which is valid for any multipliers. A master holds
+    settings only: the request and the cuts hold a warm start.
     """
 
     @hook
     def handles(self, risk: Regularized) -> bool:
-        """Whether it can solve the restricted problems of ``risk``; a conic solver does if not."""
+        """Whether it can solve restricted problems of ``risk``; otherwise a conic solver does."""
         return True
 
     @abstractmethod
@@ -249,7 +251,7 @@ class Master(ABC):
 
 
 def acceptable(tol: float) -> float:
-    """The gap beyond which a master has stalled rather than met the limits of rounding."""
+    """The largest gap that rounding may explain where a master was asked for ``tol``."""
     return max(tol, min(1e3 * tol, 1e-6))
 
 

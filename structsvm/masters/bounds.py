@@ -1,6 +1,6 @@
-"""Lower bounds of the objective from the multipliers of a master of any accuracy.
+"""Lower bounds of the objective from the multipliers of a master, however inaccurate they are.
 
-Where no formula is known, from a dual point of a conic program that is checked, whoever found it.
+Where no formula is known, the bound is proved by a dual point of a conic program.
 """
 
 import math
@@ -29,19 +29,20 @@ if TYPE_CHECKING:
 
 CERTIFIED = "certified"
 SHARES = (1.0, 1.0 - 1e-7, 1.0 - 1e-6, 1.0 - 1e-5, 1.0 - 1e-4)
-"""Of a plane, tried one after the other until a conic program proves a bound."""
+"""Factors of a plane, tried one after the other until a conic program proves a bound."""
 ROUNDING_OF_SUMS = 2.0**-45
-"""What a sum may be wrong by, for each unit of the sum of the magnitudes of its terms.
+"""Rounding error that is allowed to a sum, per unit of the sum of the magnitudes of its terms.
 
-A sum of n terms is wrong by n 2^-53 of that at worst and by about sqrt(n) 2^-53 in fact (Higham,
-Accuracy and Stability of Numerical Algorithms, 2002, section 4.2). This is 256 times 2^-53, enough
-for 65,536 terms; an oracle whose sums are longer or larger says so by the slack of its answer.
+The error of a sum of n terms is at most n 2^-53 of that, and about sqrt(n) 2^-53 in practice
+(Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2). This is 256 times
+2^-53, enough for 65,536 terms; an oracle with longer or larger sums adds to the slack of its
+answer.
 """
 
 
 KEPT_WITHIN = 1e-7
-"""To how much of its right sides constraints are kept by the weights that a bound is compared with:
-as a conic solver keeps them, and so by a little better than the best one."""
+"""Part of their right sides by which weights may break constraints, as conic solvers let them: such
+a weight may be a little better than the best admissible one, and bounds are lowered for that."""
 
 
 def lower_bound(
@@ -74,7 +75,7 @@ def plane_bound(
 ) -> tuple[float, str]:
     """Lower bound of ``min F`` from a lower bound ``offset + <slope, w>`` of the hinge losses."""
     if size is not None:
-        slope = slope - _most(ROUNDING_OF_SUMS * size, slope, risk.space, risk.quadratic)
+        slope = slope - _most_error(ROUNDING_OF_SUMS * size, slope, risk.space, risk.quadratic)
         offset -= ROUNDING_OF_SUMS * (abs(offset) + (upper if math.isfinite(upper) else 0.0))
     bounds = [(risk.regularizer.floor(risk.space), CERTIFIED)]
     for s in {1.0, risk.regularizer.max_scale(slope, risk.space)}:
@@ -88,24 +89,24 @@ def plane_bound(
     return max(finite, key=lambda bound: bound[0], default=(-np.inf, CERTIFIED))
 
 
-def _most(
+def _most_error(
     error: Floats, slope: Floats, space: WeightSpace, omega: Quadratic | None, at: int = 0
 ) -> Floats:
     """``m`` with ``min Omega + <slope - m, w>`` below that of every slope within ``error`` of this.
 
-    ``m - e`` is in the dual cone for every ``|e| <= error``: the errors themselves in the
-    orthant, what makes a matrix diagonally dominant for the semi-definite ones. The entries of
-    Gram matrices err by as much as their diagonals, which are added therefore. On a free space the
+    ``m - e`` is in the dual cone for every ``|e| <= error``: in the orthant ``m`` is the error
+    itself, for semi-definite matrices a diagonal that dominates the rows. The entries of Gram
+    matrices err by as much as their diagonals, which are added therefore. On a free space the
     minimum of a quadratic is least if every error lowers the coordinate of ``slope`` where ``w`` is
-    positive and raises it where it is negative; of anything else nothing is known there.
+    positive and raises it where ``w`` is negative; for other regularizers nothing is known there.
     """
     if isinstance(space, Product):
-        means = []
+        errors = []
         blocks = zip(space.factors, space.split(error), space.split(slope), strict=True)
         for factor, wrong, part in blocks:
-            means.append(_most(wrong, part, factor, omega, at))
+            errors.append(_most_error(wrong, part, factor, omega, at))
             at += part.size
-        return np.concatenate(means)
+        return np.concatenate(errors)
     if isinstance(space, Nonnegative):
         return error
     if isinstance(space, PSD):
@@ -133,7 +134,7 @@ def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
 
 
 def proof_of(problem: "cp.Problem") -> Proof:
-    """What a dual point that Clarabel proposes proves, in the units of the problem."""
+    """The lower bound of a problem of cvxpy that is proved by a dual point of Clarabel."""
     import clarabel
     import cvxpy as cp
 

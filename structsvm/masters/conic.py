@@ -1,4 +1,4 @@
-"""Conic programs as a conic solver takes them, and in units and forms that it solves well.
+"""Conic programs in the form of conic solvers, and their units and forms that are solved well.
 
 ``min x'Px/2 + q'x`` subject to ``Ax + s = b`` with ``s`` in a product of cones.
 """
@@ -17,29 +17,29 @@ from scipy.sparse.csgraph import connected_components
 from structsvm.support import Floats, Ints
 
 TIES = 3
-"""Passes in which columns that nothing measures are made no larger than what they are tied to."""
+"""Passes in which columns that the data do not measure are limited by the other terms of a row."""
 
 
 def _multiplied(M: Any, rows: Floats, columns: Floats) -> Any:
-    """A matrix by rows, with its rows and columns multiplied."""
+    """A matrix in CSR form with its rows and columns multiplied by these factors."""
     M = sp.csr_array(M)
     entries = M.data * np.repeat(rows, np.diff(M.indptr)) * columns[M.indices]
     return sp.csr_array((entries, M.indices, M.indptr), M.shape)
 
 
 class Units(NamedTuple):
-    """What columns, rows and the objective of a program are of the size of, powers of two."""
+    """Units, powers of two, of the columns, the rows and the objective of a program."""
 
     columns: Floats
     rows: Floats
     objective: float
 
     def box(self, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Bounds of the columns in these units."""
+        """Bounds of the columns, converted to these units."""
         return ends[0] / self.columns, ends[1] / self.columns
 
     def scaled(self, program: "ConicProgram") -> "ConicProgram":
-        """The program for ``x / columns``, with rows and objective in units, all powers of two."""
+        """The program for ``x / columns``, its rows and its objective in their units."""
         d = self.columns
         c = self.objective
         return replace(
@@ -53,16 +53,16 @@ class Units(NamedTuple):
 
 
 def units_in(program: "ConicProgram") -> Units:
-    """The units that the data of a program say."""
+    """The units of a program by its data."""
     return units_for(program, column_sizes(program, program.groups, program.b))
 
 
 def column_sizes(program: "ConicProgram", groups: Ints, b: Floats) -> Floats:
-    """The size of each column by the data: ``|b_i| / |A_ij|`` of the rows that say most of it.
+    """The size of each column by the data: the least ``|b_i| / |A_ij|`` of its rows.
 
-    Rows of a group, the planes of a height or those of a cone, have the largest of their right
-    sides. Columns without such a row have the size at which they are as large as the others in a
-    row, and columns that nothing measures that at which linear and quadratic terms are alike.
+    Rows of a group, such as the rows of a cone, share the largest of their right sides ``b``. A
+    column without such a row gets the size at which its term is as large as the others of a row,
+    and a column that no row measures that at which linear and quadratic terms are equally large.
     """
     row, column, value = program.entries
     row = groups[row]
@@ -72,18 +72,18 @@ def column_sizes(program: "ConicProgram", groups: Ints, b: Floats) -> Floats:
     u = np.full(program.q.size, np.inf)
 
     def spread() -> None:
+        """Measure columns by others in the same row, as long as that measures any."""
         while True:
-            is_known = np.isfinite(u)
-            at = levels.copy()
-            is_sized = is_known[column]
-            np.maximum.at(at, row[is_sized], size[is_sized] * u[column[is_sized]])
-            said = ~is_sized & (at[row] > 0)
-            if not said.any():
+            is_sized = np.isfinite(u)[column]
+            largest = levels.copy()
+            np.maximum.at(largest, row[is_sized], size[is_sized] * u[column[is_sized]])
+            new = ~is_sized & (largest[row] > 0)
+            if not new.any():
                 return
-            np.minimum.at(u, column[said], at[row[said]] / size[said])
+            np.minimum.at(u, column[new], largest[row[new]] / size[new])
 
-    said = levels[row] > 0
-    np.minimum.at(u, column[said], levels[row[said]] / size[said])
+    has_level = levels[row] > 0
+    np.minimum.at(u, column[has_level], levels[row[has_level]] / size[has_level])
     spread()
     lost = ~np.isfinite(u)
     if lost.any():
@@ -91,7 +91,7 @@ def column_sizes(program: "ConicProgram", groups: Ints, b: Floats) -> Floats:
         u[seeds] = 1.0 / np.abs(program.q[seeds])
         spread()
         u[~np.isfinite(u)] = 1.0
-        for _ in range(TIES):  # a cost that has cancelled says nothing
+        for _ in range(TIES):  # a cost near 0 through cancellation would make them far too large
             terms = size * u[column]
             cap = np.maximum(_most_of_others(row, terms, levels.size), levels[row]) / size
             capped = lost[column] & (cap > 0)
@@ -148,7 +148,7 @@ class ConicProgram:
 
     @classmethod
     def of(cls, data: Mapping[str, Any], offset: float) -> "ConicProgram":
-        """The program that cvxpy hands to Clarabel."""
+        """From the data that cvxpy prepares for Clarabel."""
         n = data["c"].size
         P = data["P"] if data.get("P") is not None else sp.csr_array((n, n))
         A = sp.csr_array(data["A"])
@@ -158,18 +158,18 @@ class ConicProgram:
 
     @property
     def data(self) -> dict[str, Any]:
-        """As Clarabel takes it."""
+        """The data that cvxpy passes to Clarabel."""
         data = {"c": self.q, "A": sp.csc_array(self.A), "b": self.b, "dims": self.dims}
         return data | ({"P": sp.csc_array(self.P)} if self.P.nnz else {})
 
     @property
     def n_plain(self) -> int:
-        """Rows of equalities and inequalities, before those of other cones."""
+        """The number of rows of equalities and inequalities, which precede those of other cones."""
         return int(self.dims.zero + self.dims.nonneg)
 
     @cached_property
     def blocks(self) -> list[tuple[str, int, int]]:
-        """Kind, first row and number of rows of every cone but the first two."""
+        """Kind, first row and number of rows of every cone after equalities and inequalities."""
         blocks = []
         at = self.n_plain
         sizes = [("soc", int(n)) for n in self.dims.soc]
@@ -186,8 +186,8 @@ class ConicProgram:
     def entries(self) -> tuple[Ints, Ints, Floats]:
         """Row, column and value of the entries of A that are not 0."""
         rows = np.repeat(np.arange(self.b.size), np.diff(self.A.indptr))
-        is_there = self.A.data != 0
-        return rows[is_there], self.A.indices[is_there], self.A.data[is_there]
+        is_nonzero = self.A.data != 0
+        return rows[is_nonzero], self.A.indices[is_nonzero], self.A.data[is_nonzero]
 
     @cached_property
     def magnitudes(self) -> tuple[Any, Any]:
@@ -196,7 +196,7 @@ class ConicProgram:
 
     @cached_property
     def groups(self) -> Ints:
-        """A number for each row, the same within a cone, (m,)."""
+        """A number for each row, the same for all rows of a cone, (m,)."""
         numbers = np.arange(self.b.size)
         for _, first, size in self.blocks:
             numbers[first : first + size] = first
@@ -204,7 +204,7 @@ class ConicProgram:
 
     @cached_property
     def curvature(self) -> Floats:
-        """``k`` with ``d'Pd >= sum_j k_j d_j^2`` for every ``d``, (n,); 0 where none is known."""
+        """``k >= 0`` with ``d'Pd >= sum_j k_j d_j^2`` for every ``d``, (n,)."""
         curvature = np.maximum(self.P.diagonal(), 0.0)
         for members in self.bends:
             part = self.P[members][:, members].toarray()
@@ -218,7 +218,7 @@ class ConicProgram:
 
     @cached_property
     def bends(self) -> list[Ints]:
-        """The columns of each part of P that is not diagonal."""
+        """The columns of each block of P, up to permutation, that is not diagonal."""
         off = sp.coo_array(self.P)
         crossed = (off.row != off.col) & (off.data != 0)
         if not crossed.any():
@@ -230,16 +230,16 @@ class ConicProgram:
         return [part for part in parts if part.size > 1]
 
     def with_rows(self, rows: Any, right: Floats) -> "ConicProgram":
-        """The program with ``rows @ x <= right`` behind the other inequalities."""
+        """The program with the inequalities ``rows @ x <= right`` after its own."""
         at = self.n_plain
         dims = _with_more(self.dims, right.size)
         rows = sp.csr_array(rows)
-        rows.sort_indices()  # scaled matrices share their indices, which nothing may sort later
+        rows.sort_indices()  # now, because scaled matrices will share these indices
         A = _with_inserted(self.A, at, rows)
         return replace(self, A=A, b=np.concatenate([self.b[:at], right, self.b[at:]]), dims=dims)
 
     def with_room(self, room: float) -> "ConicProgram":
-        """The program of the points that keep inequalities and cones with so much room."""
+        """The program whose points keep inequalities and cones with so much room."""
         middle = np.zeros(self.b.size)
         middle[int(self.dims.zero) : self.n_plain] = 1.0
         for kind, first, size in self.blocks:
@@ -256,7 +256,7 @@ class ConicProgram:
 
 
 def _with_inserted(A: Any, at: int, rows: Any) -> Any:
-    """Rows put before row ``at`` of a matrix; ``vstack`` of slices takes three times as long."""
+    """A with ``rows`` before its row ``at``; ``vstack`` of slices takes three times as long."""
     end = A.indptr[at]
     entries = np.concatenate([A.data[:end], rows.data, A.data[end:]])
     columns = np.concatenate([A.indices[:end], rows.indices, A.indices[end:]])
@@ -265,23 +265,24 @@ def _with_inserted(A: Any, at: int, rows: Any) -> Any:
 
 
 def _with_more(dims: Any, n: int) -> Any:
+    """The sizes of cones with n more inequalities."""
     more = copy.copy(dims)
     more.nonneg = int(more.nonneg) + n
     return more
 
 
 def diagonal_of(size: int) -> Ints:
-    """Where in a triangle of a matrix, column by column, its diagonal is."""
+    """The places of the diagonal in a triangle of a matrix that is stored column by column."""
     order = (math.isqrt(8 * size + 1) - 1) // 2
     return np.asarray(np.cumsum(np.arange(1, order + 1)) - 1)
 
 
 @np.errstate(invalid="ignore", over="ignore")
 def box_of(program: ConicProgram) -> tuple[Floats, Floats]:
-    """Bounds of every column that follow row by row from the constraints, (n,) and (n,).
+    """Lower and upper bounds of the columns, (n,) each, that single rows and cones imply.
 
     Each row bounds its slack and each of its columns by the bounds of the others, a second-order
-    cone its tail by its head, and a semi-definite one its entries by its diagonal.
+    cone bounds its tail by its head, and a semi-definite cone its entries by its diagonal.
     """
     m, n = program.A.shape
     i, j, a = program.entries
@@ -308,9 +309,9 @@ def box_of(program: ConicProgram) -> tuple[Floats, Floats]:
 
 
 class _Sums:
-    """For each row the sum of its terms (``whole``), and for each term that of the others.
+    """The sum of the terms of each row (``whole``), and of the ``others`` in the row of each term.
 
-    Terms may be infinite, all of one sign.
+    Infinite terms must have the same sign.
     """
 
     def __init__(self, rows: Ints, terms: Floats, m: int) -> None:
@@ -326,7 +327,7 @@ class _Sums:
 
 
 def _spread_in_cones(program: ConicProgram, s_low: Floats, s_high: Floats) -> None:
-    """Narrow bounds of slacks by those of others of their cone."""
+    """Narrow the bounds of slacks by those of other slacks of the same cone."""
     for kind, first, size in program.blocks:
         if kind == "soc":
             s_low[first] = max(s_low[first], 0.0)
@@ -349,12 +350,12 @@ def _spread_in_cones(program: ConicProgram, s_low: Floats, s_high: Floats) -> No
 
 
 Turns = list[tuple[int, float]]
-"""First rows of second-order cones, and by what the sum of head and first tail was multiplied and
-their difference divided."""
+"""First rows of second-order cones, and the k by which the sum of their first two rows was
+multiplied and the difference divided."""
 
 
 def turned(program: ConicProgram) -> tuple[ConicProgram, Turns]:
-    """The program with squares written so that both of their factors are of the same size.
+    """The program with products ``t u`` in cones rewritten so that t and u have the same size.
 
     ``|x|^2 <= t u`` is the cone of ``(u + t, u - t, 2x)``, and as well that of
     ``(k u + t / k, k u - t / k, 2x)``: of ``u = 1`` and a small ``t`` the first leaves no digits.
@@ -373,7 +374,7 @@ def turned(program: ConicProgram) -> tuple[ConicProgram, Turns]:
         is_sum = A.data[first] == A.data[tail]
         if not (is_sum | (A.data[first] == -A.data[tail])).all():
             continue
-        # Both factors are at least 0, and so of the size of what they are at most.
+        # Both factors are at least 0: their size is taken to be their upper bound.
         most = np.append(
             np.maximum(-A.data[first] * low[columns], -A.data[first] * high[columns]), b[head]
         )
@@ -393,7 +394,7 @@ def turned(program: ConicProgram) -> tuple[ConicProgram, Turns]:
 
 
 def turned_back(z: Floats, turns: Turns) -> Floats:
-    """Multipliers of the program as it was given."""
+    """The multipliers of the original program from those of the turned one."""
     z = z.copy()
     for head, k in turns:
         total = k * (z[head] + z[head + 1])

@@ -4,8 +4,8 @@ For every ``z`` in the dual cone and every ``y``
 
     f(x) >= -y'Py/2 - b'z + <r, x> + (x - y)'P(x - y)/2    with    r = Py + q + A'z
 
-at every feasible ``x``. A solver leaves a small ``r``, and ``x`` may be anywhere: a bound needs
-``<r, x>`` from below by what the program says of ``x``. ``docs/theory.md`` has the proof.
+at every feasible ``x``. A solver leaves a small ``r``, so that the bound also needs a lower bound
+of ``<r, x>``, which follows from what the program says of ``x``. ``docs/theory.md`` has the proof.
 """
 
 import math
@@ -20,7 +20,7 @@ from structsvm.problem import PSD, smat_operator
 from structsvm.support import Bools, Floats
 
 LARGEST_ORDER = 40
-"""Order of a matrix beyond which its multiplier stays as it is: the cost is its order to the 6."""
+"""Largest order of a matrix whose multiplier is corrected, at the cost of the order to the 6."""
 
 
 def freedom(z: Floats, program: ConicProgram) -> Any:
@@ -51,7 +51,7 @@ def freedom(z: Floats, program: ConicProgram) -> Any:
 
 
 def _root_of_second_order(z: Floats) -> Any:
-    """``P(sqrt z) = 2 h h' - det(h) J`` with ``h`` the root of ``z`` in the cone."""
+    """``P(h) = 2 h h' - det(h) J``, with ``h`` the square root of ``z`` in the Jordan algebra."""
     length = float(np.linalg.norm(z[1:]))
     top = np.sqrt(max(z[0] + length, 0.0))
     bottom = np.sqrt(max(z[0] - length, 0.0))
@@ -64,7 +64,7 @@ def _root_of_second_order(z: Floats) -> Any:
 
 
 def _root_of_semidefinite(z: Floats) -> Any:
-    """``D -> R D R`` with ``R`` the root of the matrix, by its triangle column by column."""
+    """``D -> R D R``, R the square root of the matrix of ``z``, for triangles by columns."""
     order = diagonal_of(z.size).size
     rows, columns = np.triu_indices(order)
     places = np.empty(z.size, dtype=np.int64)
@@ -72,10 +72,10 @@ def _root_of_semidefinite(z: Floats) -> Any:
     to_matrix = smat_operator(order)
     values, vectors = np.linalg.eigh((to_matrix @ z[places]).reshape(order, order))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    whole = to_matrix.T @ (np.kron(root, root) @ to_matrix.toarray())
-    scaled = np.empty_like(whole)
-    scaled[np.ix_(places, places)] = whole
-    return scaled
+    by_rows = to_matrix.T @ (np.kron(root, root) @ to_matrix.toarray())
+    by_columns = np.empty_like(by_rows)
+    by_columns[np.ix_(places, places)] = by_rows
+    return by_columns
 
 
 def _along_exponential(z: Floats) -> Any:
@@ -122,30 +122,30 @@ def into_dual_cone(z: Floats, dims: Any) -> Floats:
 
 
 ROUNDING_OF_RESIDUALS = 2.0**-43
-"""A residual below so much of the terms of its column is that of rounding."""
+"""Residuals below this part of the terms of their column are taken for rounding."""
 ASSUMED = 2.0**20
-"""Units of the data within which a minimiser is looked for in columns of which the program says
-nothing, if their residual is that of rounding."""
+"""Assumed bound of a minimiser, in units of the data, in columns that nothing bounds and whose
+residual is rounding."""
 PROVED = "to the accuracy of the conic solver"
 CONDITIONAL = f"{PROVED}, for points within 2^20 of the units of the data"
-MAX_DUAL = 1e50  # entries of a dual point, in units, beyond which it proves nothing
-CLOSE = 1e-10  # of the size of the terms, how near to the value of the point a bound is good enough
-MAX_CORRECTIONS = 4  # corrections of a dual point at most; each takes away most of what is left
+MAX_DUAL = 1e50  # largest entry, in units, of a point that is tried as a proof
+CLOSE = 1e-10  # part of the terms of the objective; bounds as close to its value are not improved
+MAX_CORRECTIONS = 4  # most corrections of a dual point, each of which removes most of its residual
 RIDGE = 1e-13
-"""Of its diagonal, added to the matrix of a least-squares problem that may be singular."""
+"""Part of its diagonal that is added to the matrix of a least-squares problem, if singular."""
 FEW_COLUMNS, MOST_COLUMNS = 300, 1500
-"""Columns whose least-squares problem is solved by orthogonal factors, and by a dense matrix."""
+"""Most columns of a least-squares problem for a QR decomposition, and for a dense matrix."""
 
 
 class Proof(NamedTuple):
-    """A lower bound, and whether it holds for minimisers within ``ASSUMED`` units only."""
+    """A lower bound; if it is conditional, for minimisers within ``ASSUMED`` units only."""
 
     bound: float
     is_conditional: bool = False
-    weight: float = 0.0  # ``sum |b_i z_i|``: what the right sides of constraints are worth
+    weight: float = 0.0  # ``sum |b_i z_i|``: the effect of relative changes of right sides
 
     def times(self, unit: float) -> "Proof":
-        """What is proved of the program whose objective is so many times as large."""
+        """The proof for the program whose objective is multiplied by ``unit``."""
         return Proof(unit * self.bound, self.is_conditional, unit * self.weight)
 
     @property
@@ -161,11 +161,11 @@ NOTHING_PROVED = Proof(-np.inf)
 def proof(
     program: ConicProgram, y: Floats, z: Floats, box: tuple[Floats, Floats], close: float = CLOSE
 ) -> Proof:
-    """The best lower bound that a proposed dual point proves of a program in units of its data.
+    """The best lower bound that a proposed dual point proves, for a program in units of its data.
 
-    Tried as it is, then corrected without the multipliers of rows that have room at ``y``, and with
-    them: what is proved holds whatever they are. The first is taken that is ``close`` to the value
-    at ``y``, relative to the size of its terms.
+    The point is tried as it is, then corrected without the multipliers of rows that have room at
+    ``y``, and corrected with them: each bound is valid. The search ends at a bound that is
+    ``close`` to the value at ``y``, relative to the size of its terms.
     """
     if not max(np.abs(y).max(initial=0.0), np.abs(z).max(initial=0.0)) < MAX_DUAL:
         return NOTHING_PROVED
@@ -183,11 +183,12 @@ def proof(
 
 
 def _bound_of(proved: Proof) -> float:
+    """The key by which proofs are compared."""
     return proved.bound
 
 
 class _Dual:
-    """A dual point, corrected until its residual is that of rounding."""
+    """A dual point with its residual, which corrections reduce to rounding."""
 
     def __init__(
         self, program: ConicProgram, box: tuple[Floats, Floats], y: Floats, z: Floats
@@ -199,6 +200,7 @@ class _Dual:
         self._look()
 
     def _look(self) -> None:
+        """Compute the residual, the terms that it is a sum of, and its rounding."""
         program = self.program
         Py = program.P @ self.y
         Az = program.A.T @ self.z
@@ -208,7 +210,7 @@ class _Dual:
         self.slips = self._slips * self.terms
 
     def best(self, enough: float) -> Proof:
-        """The best bound of all corrections, or the first that is enough."""
+        """The best bound over all corrections, or the first that is ``enough``."""
         best = NOTHING_PROVED
         for _ in range(MAX_CORRECTIONS):
             best = max(best, self.proof(), key=_bound_of)
@@ -227,7 +229,7 @@ class _Dual:
     # ---- the bound
 
     def proof(self) -> Proof:
-        """What ``<r, x>`` costs at most, column by column, and the bound that is left."""
+        """The bound with ``<r, x>`` bounded from below, column by column."""
         low, high = self.box
         bends = self.program.curvature > 0
         boxed = np.isfinite(low) & np.isfinite(high) & ~bends
@@ -259,6 +261,7 @@ class _Dual:
         return self._bound(linear, extra, bool(left.any()))
 
     def _bound(self, linear: Floats, cost: float, is_conditional: bool) -> Proof:
+        """The bound from the terms of ``<r, x>`` and the cost of errors, rounded downwards."""
         program = self.program
         bent = -0.5 * self.y * (program.P @ self.y)
         bent_size = 0.5 * float(np.abs(self.y) @ (program.magnitudes[1] @ np.abs(self.y)))
@@ -273,10 +276,10 @@ class _Dual:
         return Proof(bound, is_conditional, weight) if math.isfinite(bound) else NOTHING_PROVED
 
     def _moved(self, error: Floats, loose: Bools) -> tuple[Floats, float, Bools]:
-        """Errors of loose columns moved into others, what that costs, and the columns that stay.
+        """The errors after those of loose columns are absorbed by rows, the cost, and which remain.
 
-        An equality, or an inequality whose multiplier is larger, takes the error of a column by a
-        change of its multiplier, at the price of its right side and of the other columns.
+        A change of the multiplier of an equality, or of an inequality with a larger multiplier,
+        removes the error of a column, at the cost of its right side and of errors in other columns.
         """
         program = self.program
         z = self.z
@@ -284,11 +287,11 @@ class _Dual:
         rows = np.arange(n)
         able = (rows < int(program.dims.zero)) | (z[:n] > 0)
         row, column, value = program.entries
-        kept = (row < n) & loose[column]
-        kept[kept] = able[row[kept]]
-        row = row[kept]
-        column = column[kept]
-        size = np.abs(value[kept])
+        is_useful = (row < n) & loose[column]
+        is_useful[is_useful] = able[row[is_useful]]
+        row = row[is_useful]
+        column = column[is_useful]
+        size = np.abs(value[is_useful])
         room = np.where(rows < int(program.dims.zero), np.inf, z[:n])
         weight = np.minimum(room[row], 1.0) * size
         is_open = loose.copy()
@@ -326,7 +329,7 @@ class _Dual:
     # ---- the correction
 
     def _correct(self) -> bool:
-        """Undo the residual by the least change, relative to what may change; whether it can."""
+        """Reduce the residual by a least change of the point; False if numbers are not finite."""
         program = self.program
         y = self.y.copy()
         r = self.r.copy()
@@ -348,6 +351,7 @@ class _Dual:
 
     @property
     def _crossed(self) -> Bools:
+        """Whether each column is in a block of P that is not diagonal."""
         is_crossed = np.zeros(self.r.size, dtype=bool)
         for members in self.program.bends:
             is_crossed[members] = True
@@ -355,7 +359,7 @@ class _Dual:
 
 
 def _least_change(B: Any, r: Floats) -> Floats:
-    """The least ``d`` with ``B'd = r``, as far as there is one."""
+    """The shortest ``d`` with ``B'd = r``, or with the least residual."""
     gram = sp.csc_array(B.T @ B)
     scale = np.sqrt(gram.diagonal())
     scale[scale == 0] = 1.0

@@ -1,4 +1,4 @@
-"""The master as a cvxpy problem: any cone, any regularizer, any further constraint, any solver."""
+"""The master by cvxpy, for any cone, regularizer, further constraints and solver."""
 
 import logging
 import signal
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 logger = logging.getLogger("structsvm")
-LARGE_ORDER = 40  # order of a matrix beyond which an interior point method is slower than SCS
-PRECISE = 1e-7  # tolerance below which every solver is told to be as accurate as it can
+LARGE_ORDER = 40  # order of a matrix above which interior points are slower than SCS
+PRECISE = 1e-7  # tolerance below which PRECISE_OPTIONS are used
 MAX_VIOLATION = 1e-7
-"""Violation of constraints, relative to their terms, beyond which a problem is solved in other
-units."""
+"""Violation of constraints, relative to their terms, above which a problem is solved again in units
+of its data."""
 
-# Of semidefinite programs Clarabel reaches 1e-11 on some processors, and calls a quarter of its
-# answers inaccurate on others.
+# Clarabel is not asked for more: for semidefinite programs it reaches 1e-11 on some processors, and
+# on others it calls a quarter of such answers inaccurate.
 PRECISE_OPTIONS: dict[str, dict[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
     "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000},
@@ -41,15 +41,15 @@ USUAL_SOLVER_OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-# ---- by how much a point breaks constraints: relative to the size of their terms, whoever asks
+# ---- violations of constraints by a point, relative to the size of their terms
 
 
 LEAST_SHARE = 1e-3
-"""Of the largest entry of a point, what others count for at least in the size of terms."""
+"""Part of the largest entry of a point that every entry counts for, at least, in sizes of terms."""
 
 
 def sizes_of(variables: "Iterable[cp.Variable]") -> dict[int, Floats]:
-    """The size of each entry of variables that have values; small ones count for more."""
+    """The magnitudes of the values of variables by id, small ones raised to LEAST_SHARE."""
     sizes = {}
     for variable in variables:
         value = np.abs(np.asarray(variable.value, dtype=np.float64))
@@ -58,7 +58,7 @@ def sizes_of(variables: "Iterable[cp.Variable]") -> dict[int, Floats]:
 
 
 def broken_by(constraints: "Sequence[cp.Constraint]") -> tuple[float, list[Any]]:
-    """The largest violation at the values of the variables, relative, and the absolute ones."""
+    """The largest relative violation at the values of the variables, and all absolute ones."""
     variables = chain.from_iterable(constraint.variables() for constraint in constraints)
     sizes = sizes_of({v.id: v for v in variables}.values())
     amounts = [np.abs(np.asarray(constraint.violation())) for constraint in constraints]
@@ -67,7 +67,7 @@ def broken_by(constraints: "Sequence[cp.Constraint]") -> tuple[float, list[Any]]
 
 
 def size_of(node: Any, sizes: Mapping[int, Any]) -> Any:
-    """The sum of the magnitudes of the terms of each entry, which may cancel."""
+    """For each entry of an expression, the sum of the magnitudes of its terms."""
     if id(node) in sizes:
         return sizes[id(node)]
     if node.args and (node.is_atom_affine() or node.is_pwl()):
@@ -77,7 +77,7 @@ def size_of(node: Any, sizes: Mapping[int, Any]) -> Any:
 
 
 def size_of_constraint(constraint: "cp.Constraint", sizes: Mapping[int, Any]) -> Any:
-    """Size of each entry of an inequality or an equality; the largest one of a cone."""
+    """The size of each entry of an inequality or equality; of a cone one number, the largest."""
     from cvxpy.constraints import Equality, Inequality
 
     argument_sizes = [size_of(arg, sizes) for arg in constraint.args]
@@ -97,12 +97,12 @@ def violation(amount: Any, size: Any) -> float:
 
 
 def worth_by_duals(amount: Any, duals: Sequence[Any]) -> float:
-    """What a violation is worth at most by the dual values of its constraint, if there are any."""
+    """An upper bound of what a violation gains, by the dual values of its constraint; 0 if None."""
     if any(dual is None for dual in duals):
         return 0.0
     if len(duals) == 1 and np.shape(duals[0]) == np.shape(amount):
         return float(np.sum(np.abs(duals[0]) * amount))
-    # Of a cone the amount is a distance, or the least eigenvalue, whose price is the trace.
+    # The violation of a cone is a distance, or the least eigenvalue, whose price is the trace.
     return float(np.max(amount, initial=0.0)) * sum(float(np.abs(dual).sum()) for dual in duals)
 
 
@@ -188,7 +188,7 @@ def solved(master: Master, risk: Regularized, cuts: WorkingSet, request: Request
 
 
 def solve_by(problem: "cp.Problem", solver: str | None, options: Mapping[str, Any]) -> None:
-    """As ``problem.solve`` does, except that Ctrl-C is answered where a solver has taken it."""
+    """``problem.solve``, with KeyboardInterrupt if the solver caught Ctrl-C itself."""
     data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(options))
     raw = chain.solve_via_data(problem, data, warm_start=True, solver_opts=dict(options))
     info = raw.get("info") if isinstance(raw, Mapping) else getattr(raw, "info", None)
@@ -199,7 +199,7 @@ def solve_by(problem: "cp.Problem", solver: str | None, options: Mapping[str, An
 
 
 def solve_in_units(problem: "cp.Problem", room: float = 0.0) -> bool:
-    """Solve by Clarabel in units of the data; whether there is a solution."""
+    """Solve by Clarabel in units of the data, with room in inequalities; whether that succeeded."""
     import cvxpy as cp
 
     try:
@@ -226,7 +226,7 @@ def solve_in_units(problem: "cp.Problem", room: float = 0.0) -> bool:
 
 
 def solve_with(problem: "cp.Problem", solvers: list[str], precise: bool) -> str:
-    """Solve with the first of ``solvers`` that is accurate; who did, and who failed before."""
+    """Solve with the first of ``solvers`` that is accurate; a label with the solvers tried."""
     import cvxpy as cp
 
     tried: list[str] = []
@@ -247,7 +247,7 @@ def solve_with(problem: "cp.Problem", solvers: list[str], precise: bool) -> str:
         if problem.status == cp.OPTIMAL_INACCURATE:
             inaccurate = problem.solution
     if inaccurate is not None:
-        problem.unpack(inaccurate)  # a later solver that found none took the values away
+        problem.unpack(inaccurate)  # a later solver without a solution has cleared the values
         return ", ".join(tried)
     reasons = {
         cp.UNBOUNDED: "is unbounded: the regularizer is not nonnegative; use one that is, a norm",

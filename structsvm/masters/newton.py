@@ -3,8 +3,8 @@
 With a strongly convex separable Omega the weight is a projection of an affine function of the
 multipliers, so that the dual is smooth and concave over a product of capped simplices. A Newton
 step maximises its quadratic model over that set. Without strong convexity (the trace), the proximal
-point method makes it so: each step solves one strongly convex problem around the last answer. Zhao,
-Sun and Toh (2010) solve semi-definite programs so.
+point method solves a sequence of strongly convex problems, each around the last answer, as Zhao,
+Sun and Toh (2010) do for semi-definite programs.
 """
 
 import math
@@ -31,19 +31,19 @@ from structsvm.problem import Projection, Quadratic, Regularized, WeightSpace
 from structsvm.support import Floats, Ints, refuse_below
 
 REACH = 0.5
-"""A Newton step looks at the cuts that have a multiplier, or whose value is within this part of
-their group's duality gap from the largest."""
+"""A Newton step considers the cuts that have a multiplier, or whose value differs from the largest
+by at most this part of the duality gap of their group."""
 MAX_STALLED_STEPS = 6
-"""Proximal steps that do not halve the gap, in a row, before it is called final."""
+"""Number of successive proximal steps that do not halve the gap after which the method stops."""
 COARSE = 1e-4
-"""Relative gap down to which the quadratic model is computed in single precision. A model that is
-wrong by 1e-7 loses nothing there; values, gradients and bounds are always in double precision."""
+"""Relative gap above which the quadratic model is computed in single precision, whose error of 1e-7
+does not matter there; values, gradients and bounds are always in double precision."""
 SINGLE, DOUBLE = 1e-6, 1e-14
-"""What rounding leaves of a curvature of zero, for each unit of the largest."""
+"""Curvatures below this part of the largest are rounding, in single and in double precision."""
 MAX_COMPILED_CUTS = 32
-"""Cuts up to which a compiled active-set method is faster than interior points, a step of which
-takes a hundred calls of NumPy."""
-INTERIOR = 60  # steps of interior points, at most
+"""Most cuts for the compiled active-set method; interior points, a step of which takes a hundred
+calls of NumPy, are faster for more."""
+INTERIOR = 60  # most steps of interior points
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class NewtonMaster(Master):
     def _proximal_point(
         self, risk: Regularized, cuts: WorkingSet, omega: Quadratic, request: Request
     ) -> MasterSolution:
-        """Strongly convex problems around the best weight, ever less bound to it."""
+        """Solve strongly convex problems around the best weight, with falling proximal weights."""
         null = np.zeros(risk.space.dim)
         w = null if request.start is None else request.start
         alpha = multipliers = cuts.multipliers
@@ -102,8 +102,8 @@ class NewtonMaster(Master):
         gap = np.inf
         idle = 0
         for _ in range(self.max_steps):
-            # Of multipliers that are equally good, interior points find those that are feasible
-            # for the trace by itself.
+            # Interior points, because of equally good multipliers they find some that are feasible
+            # for the trace alone.
             near = _Restricted(cuts, risk.space, Proximal(w, weight).added_to(omega), few=0)
             solution = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
             alpha = solution.alpha
@@ -112,7 +112,7 @@ class NewtonMaster(Master):
             if value < upper:
                 upper, w = value, v
             shrunk = alpha * risk.regularizer.max_scale(alpha @ cuts.slopes, risk.space)
-            for candidate in (alpha, shrunk):  # the second is feasible
+            for candidate in (alpha, shrunk):  # only the second is sure to be dual feasible
                 bound, _ = lower_bound(risk, cuts, candidate, upper)
                 if bound >= lower:
                     lower, multipliers = bound, candidate
@@ -121,7 +121,7 @@ class NewtonMaster(Master):
             idle = 0 if gap < 0.5 * previous else idle + 1
             if gap <= request.tol or idle >= MAX_STALLED_STEPS:
                 break
-            # Where rounding keeps a subproblem from being solved, a looser bond would be worse.
+            # A subproblem that rounding keeps from being solved gets a larger proximal weight.
             weight *= 0.1 if solution.relative_gap <= max(request.tol, 0.1 * gap) else 10.0
         if not gap <= acceptable(request.tol):
             raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
@@ -130,19 +130,19 @@ class NewtonMaster(Master):
 
 @dataclass(frozen=True)
 class _Point:
-    """The dual at a vector of multipliers."""
+    """The dual problem at a vector of multipliers."""
 
     alpha: Floats
     value: float
     gradient: Floats  # the cuts at ``w``, (C,)
     best: Floats  # the largest cut of each group at ``w``, at least 0
-    projection: Projection  # of which ``w`` minimises the Lagrangian
-    gap: float  # duality gap: how much a linear maximisation over the simplices could gain
-    relative_gap: float  # that, relative to the primal value
+    projection: Projection  # the projection whose ``w`` minimises the Lagrangian
+    gap: float  # the duality gap
+    relative_gap: float  # the gap, relative to the primal value
 
 
 class _Restricted:
-    """The restricted problem with a strongly convex quadratic Omega, seen from its dual."""
+    """The dual of a restricted problem with a strongly convex quadratic Omega."""
 
     def __init__(
         self, cuts: WorkingSet, space: WeightSpace, omega: Quadratic, few: int = MAX_COMPILED_CUTS
@@ -155,7 +155,7 @@ class _Restricted:
         self.constant = 0.5 * float(omega.curvature @ omega.center**2)
 
     def at(self, alpha: Floats) -> _Point:
-        """The dual ``o^T alpha + min_w Omega(w) + <Psi^T alpha, w>``, attained at a projection."""
+        """Evaluate ``o^T alpha + min_w Omega(w) + <Psi^T alpha, w>``, where w is a projection."""
         cuts = self.cuts
         projection = self.space.projection(self.target - (alpha @ cuts.slopes) / self.curvature)
         w = projection.w
@@ -168,7 +168,7 @@ class _Restricted:
         return _Point(alpha, value, gradient, best, projection, gap, relative_gap)
 
     def newton_direction(self, at: _Point, damping: float) -> Floats:
-        """Maximise the quadratic model over the simplices, among the cuts that may matter."""
+        """The step to the maximum of the quadratic model over the simplices of relevant cuts."""
         groups = self.cuts.groups
         shortfall = at.best - np.bincount(groups, at.alpha * at.gradient, self.cuts.n_groups)
         reach = at.best[groups] - at.gradient <= REACH * shortfall[groups]
@@ -189,7 +189,7 @@ class _Restricted:
         return direction
 
     def _factor(self, at: _Point, active: NDArray[np.intp]) -> Floats:
-        """``F`` with ``F F^T`` the curvature of the dual in these multipliers, (C, f), f <= C."""
+        """``F``, (C, f) with f <= C, such that ``F F^T`` is the curvature in active multipliers."""
         kind = np.float32 if at.relative_gap > COARSE else np.float64
         step = max(1, CHUNK // (8 * self.curvature.size))
         stretch = np.sqrt(self.curvature)
@@ -198,14 +198,14 @@ class _Restricted:
         for k in range(0, max(1, active.size), step):
             rows = self.cuts.slopes[active[k : k + step]]
             rows /= stretch
-            norms = np.sqrt(np.einsum("cd,cd->c", rows, rows))  # single precision: few exponents
+            norms = np.sqrt(np.einsum("cd,cd->c", rows, rows))  # for the range of single precision
             sizes[k : k + step] = np.where(norms > 0, norms, 1.0)
             rows /= sizes[k : k + step, None]
             parts.append(at.projection.factor(rows.astype(kind, copy=False)))
         F = np.concatenate(parts)
         if F.shape[1] <= active.size:
             return np.asarray(sizes[:, None] * F, dtype=np.float64)
-        # The square root of F F^T, by its numerical rank.
+        # A pivoted Cholesky factor of F F^T has no more columns than its numerical rank.
         H = (F @ F.T).astype(np.float64)
         least = SINGLE if kind is np.float32 else DOUBLE
         least *= float(H.diagonal().max(initial=0.0))
@@ -225,7 +225,7 @@ def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) 
         direction = restricted.newton_direction(at, damping)
         step = 1.0
         promised = float(at.gradient @ direction)
-        while True:  # until the dual has risen by a part of what its slope promises
+        while True:  # Armijo's rule
             ahead = restricted.at(at.alpha + step * direction)
             least = at.value + 1e-4 * step * promised - 1e-14 * abs(at.value)
             if ahead.value >= least or step < 1e-6:
@@ -246,11 +246,11 @@ class QuadraticModel:
     F: Floats
     ridge: float
     groups: Ints
-    """Ascending, from 0 to the last one."""
+    """The group of each variable, ascending from 0."""
 
     @cached_property
     def starts(self) -> Ints:
-        """Where the groups begin."""
+        """The first variable of each group."""
         return np.searchsorted(self.groups, np.arange(self.groups[-1] + 1))
 
     def value(self, x: Floats, image: Floats) -> float:
@@ -261,12 +261,13 @@ class QuadraticModel:
 def maximize(
     model: QuadraticModel, reference: float, tol: float, few: int = MAX_COMPILED_CUTS
 ) -> Floats:
-    """The maximum, to a part of what it is above a reference.
+    """A maximiser, up to a gap of ``tol`` or 1 % of the rise above a reference value.
 
-    For more than a few variables, Mehrotra's predictor-corrector method. The linear system of a
-    step has the order of the columns of ``F``: with ``D = z / x + ridge`` and ``u = F^T dx``, the
-    group multipliers are eliminated first, which leaves ``(I + sum_g Cov_g) u = r`` where ``Cov_g``
-    is a covariance of the rows of ``F`` in group g under the weights ``1 / D``.
+    Up to ``few`` variables by the active-set method, then by Mehrotra's predictor-corrector method.
+    Its linear system has the order of the columns of ``F``: with ``D = z / x + ridge`` and
+    ``u = F^T dx``, the group multipliers are eliminated first, which leaves
+    ``(I + sum_g Cov_g) u = r``, where ``Cov_g`` is a covariance of the rows of ``F`` in group g
+    under the weights ``1 / D``.
     """
     q = model.q
     F = model.F
@@ -278,7 +279,7 @@ def maximize(
             return x
     at = _Iterate.start(model)
     room = np.empty_like(F)
-    # What is not finite, as at the smallest scales, ends the loop.
+    # The smallest scales overflow or divide by 0, and numbers that are not finite end the loop.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for _ in range(INTERIOR):
             image = at.x @ F
@@ -301,20 +302,20 @@ def maximize(
                 break
             at = at.moved(direction, step)
     x = np.asarray(at.x / np.maximum(np.add.reduceat(at.x, starts), 1.0)[groups])
-    # Without what is next to nothing, if that is as good.
+    # Drop variables that are nearly 0, if the value stays as good.
     sparse = np.where(at.x * at.z.max(initial=0.0) > 0.1 * at.z * at.x.max(initial=0.0), at.x, 0.0)
-    kept = np.add.reduceat(sparse, starts)
+    of_groups = np.add.reduceat(sparse, starts)
     sums = np.minimum(np.add.reduceat(at.x, starts), 1.0)
-    sparse = np.asarray(sparse * (sums / np.where(kept > 0, kept, 1.0))[groups])
+    sparse = np.asarray(sparse * (sums / np.where(of_groups > 0, of_groups, 1.0))[groups])
     loss = model.value(x, x @ F) - model.value(sparse, sparse @ F)
     return sparse if loss <= max(0.1 * at.gap, tol) else x
 
 
 def _by_active_set(model: QuadraticModel) -> tuple[Floats, float, float]:
-    """The maximum, the duality gap and the value; ridge and all, it is one of cuts."""
+    """The maximiser, the duality gap and the value; the ridge becomes more columns of slopes."""
     from structsvm.masters.support_search import ascend  # numba takes long to import
 
-    # the null cuts come first
+    # ``ascend`` takes the null cuts first.
     q = model.q
     (C, f) = model.F.shape
     n = model.starts.size
@@ -332,7 +333,7 @@ def _by_active_set(model: QuadraticModel) -> tuple[Floats, float, float]:
 
 
 class _Iterate:
-    """Primal ``x`` and group slacks ``s``; duals ``z`` of ``x >= 0`` and ``y`` of the caps."""
+    """Interior points: x and the slacks s of groups, duals z of ``x >= 0`` and y of the caps."""
 
     def __init__(self, both: Floats, C: int) -> None:
         half = both.size // 2
@@ -346,7 +347,7 @@ class _Iterate:
 
     @classmethod
     def start(cls, model: QuadraticModel) -> "_Iterate":
-        """The barycentres, with duals that make the stationarity exact."""
+        """The barycentres of the simplices, with duals that make stationarity exact."""
         groups = model.groups
         starts = model.starts
         F = model.F
@@ -358,10 +359,11 @@ class _Iterate:
         return cls(np.concatenate((x, s, y[groups] - gradient, y)), groups.size)
 
     def moved(self, d: "_Iterate", t: float) -> "_Iterate":
+        """The iterate after a step of length t along d."""
         return _Iterate(self.all + t * d.all, self._C)
 
     def largest_step(self, d: "_Iterate") -> float:
-        """Largest t <= 1 that keeps everything nonnegative; 0 / 0 stays what it is."""
+        """The largest t <= 1 that keeps all variables nonnegative."""
         fastest = float(np.fmin.reduce(d.all / self.all, initial=0.0))
         return 1.0 if fastest >= -1.0 else -1.0 / fastest
 
@@ -390,7 +392,7 @@ class _System:
         S = spread.T @ spread
         S += means.T @ means
         S.flat[:: len(S) + 1] += 1.0
-        # LAPACK itself, which takes no empty matrix: SciPy's wrappers cost more than small systems.
+        # LAPACK directly, because wrappers of SciPy take longer than small systems; none if empty.
         self.factor: Floats = S  # it is symmetric, and LAPACK reads columns
         self.is_regular = True
         if S.size:
@@ -416,7 +418,7 @@ class _System:
 
 
 def master_from(name: str | Master) -> Master:
-    """A master itself, or the one of a name."""
+    """The master of a name, or the master itself if it is one."""
     if isinstance(name, Master):
         return name
     return NewtonMaster() if name.lower() in ("auto", "newton") else CvxpyMaster(name)

@@ -1,4 +1,4 @@
-"""Planes that oracles give: lower bounds of hinge losses."""
+"""Planes from answers of oracles: affine lower bounds of hinge losses."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -15,8 +15,7 @@ class Planes(NamedTuple):
     """``intercepts + slopes @ w'``, lower bounds of the weighted hinge losses of groups.
 
     The same container holds the planes of single instances on a worker, their sums over the
-    instances of a block, and the sums over all blocks, with which certificates and working sets go
-    on.
+    instances of a block, and the sums over all blocks.
     """
 
     w: Floats  # the weight at which the oracles were called, (d,)
@@ -28,14 +27,14 @@ class Planes(NamedTuple):
     """The hinge losses exceed the values by at most this; 0 of heuristic answers, (n,)."""
     quality: Quality  # the weakest of the answers
     size: float
-    """The sum of the magnitudes of what the values are sums of: what rounding is relative to."""
+    """The sum of the magnitudes of the terms of the values, which rounding is relative to."""
     calls: int
     labellings: list[Labellings]  # the labellings that each plane comes from, n of them
     at_most: float = 0.0
-    """The sum of the hinge losses is at most this, if the slacks of heuristic answers are true."""
+    """Upper bound of the sum of the hinge losses, if the slacks of heuristic answers are true."""
     caught: int | None = None
-    """An instance whose oracle claimed that nothing is better than what is worse than the truth."""
-    penalty: float = 0.0  # Omega(w), once all groups are there
+    """An instance whose oracle claimed as the best labelling one that is worse than the truth."""
+    penalty: float = 0.0  # Omega(w), set when the planes of all groups have been joined
 
     @classmethod
     def joined(cls, parts: "Sequence[Planes]") -> "Planes":
@@ -57,7 +56,7 @@ class Planes(NamedTuple):
         )
 
     def summed(self, groups: Ints | None = None) -> "Planes":
-        """One plane for each group, added in the order in which they are here."""
+        """One plane for each group, the sum of its planes in their order."""
         of_planes = self.groups if groups is None else groups
         if of_planes.size == 1 or (of_planes[1:] > of_planes[:-1]).all():
             return self if groups is None else self._replace(groups=of_planes)
@@ -76,7 +75,7 @@ class Planes(NamedTuple):
         return self._replace(groups=present, labellings=labellings, **sums)
 
     def cuts(self, wanted: Bools | None = None) -> list[Cut]:
-        """Planes as cuts of a working set: all, or those that are ``wanted``, (n,)."""
+        """All planes, or the ``wanted`` ones, (n,), as cuts of a working set."""
         which = range(len(self.groups)) if wanted is None else wanted.nonzero()[0].tolist()
         groups = self.groups.tolist()
         intercepts = self.intercepts.tolist()
@@ -85,7 +84,7 @@ class Planes(NamedTuple):
         return [Cut(groups[k], intercepts[k], slopes[k], labellings[k]) for k in which]
 
     def without_cuts(self) -> "Planes":
-        """The losses alone."""
+        """The losses without the planes."""
         none = np.empty(0)
         d = self.w.size
         return self._replace(
@@ -94,4 +93,5 @@ class Planes(NamedTuple):
 
 
 def weakest(qualities: Iterable[Quality]) -> Quality:
+    """The weakest of several qualities; exact if there are none."""
     return max(qualities, key=list(Quality).index, default=Quality.EXACT)

@@ -6,8 +6,8 @@ The dual of ``min |v|^2 / 2 + sum_g max_{i in g} o_i + <r_i, v>`` is
 
 The first rows are the null cuts of all groups, ``o_i = 0`` and ``r_i = 0``. The primal active-set
 method for quadratic programs (Nocedal and Wright, Numerical Optimization, 2006, algorithm 16.3)
-steps towards the maximum over the ``x`` of a support. Where a row comes to zero on the way, it
-leaves the support; after a whole step, rows enter that are violated.
+steps towards the maximum over the ``x`` of a support. A row whose ``x`` becomes 0 on the way leaves
+the support; after a whole step, violated rows enter it.
 """
 
 import numpy as np
@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from structsvm.support import Floats, Ints, compiled, inner
 
 Mask = NDArray[np.bool_]
-STEPS_PER_ROW = 10  # steps at most, for each row
+STEPS_PER_ROW = 10  # most steps, divided by the number of rows
 DEPENDENT = 1e-13
-"""Part of a row's square below which what other rows leave of it is due to rounding."""
-ENDLESS_STEP = 1e12  # a step that is not taken whole
+"""A row whose square, orthogonal to the others, is below this part of it counts as dependent."""
+ENDLESS_STEP = 1e12  # a step along a direction without curvature, which is always cut short
 ROUNDING_OF_GAPS = 1e-14
-"""What a duality gap may be wrong by, for each unit of the objective and of its terms."""
+"""Rounding error of a duality gap, per unit of the objective and of its terms."""
 
 
 @compiled(error_model="numpy")
 def ascend(
     R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, worth: float, v: Floats
 ) -> tuple[float, float]:
-    """Make feasible multipliers ``x`` optimal, and write ``v = -R^T x``: gap and objective."""
+    """Make feasible multipliers x optimal and write ``v = -R^T x``; returns gap and objective."""
     inside = x > 0.0
     is_whole = True
     for _ in range(STEPS_PER_ROW * x.size):
@@ -43,6 +43,7 @@ def ascend(
 
 @inner(error_model="numpy")
 def _weigh(R: Floats, x: Floats, v: Floats) -> None:
+    """Write ``v = -R^T x``."""
     v[:] = 0.0
     for i in range(x.size):
         if x[i] != 0.0:
@@ -54,23 +55,23 @@ def _weigh(R: Floats, x: Floats, v: Floats) -> None:
 def _step(
     R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, v: Floats, inside: Mask
 ) -> Floats:
-    """Newton's step on the support, differences from the row of largest ``x`` in each group."""
+    """Newton's step on the support; the largest row of each group compensates for the others."""
     leads = np.arange(n_groups)
-    rest = np.empty(x.size, np.int64)
+    others = np.empty(x.size, np.int64)
     for i in range(x.size):
         if x[i] > x[leads[group[i]]]:
             leads[group[i]] = i
     m = 0
     for i in range(x.size):
         if inside[i] and leads[group[i]] != i:
-            rest[m] = i
+            others[m] = i
             m += 1
     D = np.empty((m, v.size))
     H = np.zeros((m, m))
     y = np.empty(m)
     for k in range(m):
-        i = rest[k]
-        lead = leads[group[rest[k]]]
+        i = others[k]
+        lead = leads[group[i]]
         y[k] = o[i] - o[lead]
         for j in range(v.size):
             D[k, j] = R[i, j] - R[lead, j]
@@ -81,8 +82,8 @@ def _step(
     _solve(H, y)
     step = np.zeros(x.size)
     for k in range(m):
-        step[rest[k]] = y[k]
-        step[leads[group[rest[k]]]] -= y[k]
+        step[others[k]] = y[k]
+        step[leads[group[others[k]]]] -= y[k]
     return step
 
 
@@ -112,7 +113,7 @@ def _solve(H: Floats, y: Floats) -> None:
 
 @inner(error_model="numpy")
 def _move(x: Floats, step: Floats, inside: Mask) -> bool:
-    """Step until an entry of ``x`` is 0, whose row leaves; whether the whole step was taken."""
+    """Step until an entry of ``x`` is 0, whose row leaves the support; whether no row had to."""
     share = 1.0
     leaves = -1
     for i in range(x.size):
@@ -130,7 +131,7 @@ def _move(x: Floats, step: Floats, inside: Mask) -> bool:
 def _look(
     R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, v: Floats, inside: Mask
 ) -> tuple[float, float]:
-    """The duality gap and the objective; the largest row of each group enters the support."""
+    """The duality gap and the objective; lets the largest row of each group enter the support."""
     _weigh(R, x, v)
     gap = value = 0.0
     heights = np.full(n_groups, -np.inf)

@@ -1,4 +1,4 @@
-"""The solver by name, and the one that suits most."""
+"""Solvers by name, and the default one."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,8 +42,8 @@ def solver_from(
     Raises
     ------
     SettingsError
-        When no solver or master has that name, or ``master`` or ``slack`` is given to what has
-        none, or to a solver, which has its own.
+        When no solver or master has that name, or ``master`` or ``slack`` is given with a solver
+        that is no cutting-plane method, or that is passed as an object.
 
     Examples
     --------

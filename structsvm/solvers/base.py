@@ -1,4 +1,4 @@
-"""What a solver promises, and the loop, the bounds and the budgets that all of them share."""
+"""The contract of solvers, and the loop that all of them share."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -40,8 +40,8 @@ logger = logging.getLogger("structsvm")
 class Solver(ABC):
     """Base of solvers, which minimise a risk; an instance holds settings only.
 
-    A solver declares what it needs (:meth:`check`) and takes its :meth:`steps`; one loop follows
-    these and keeps certificate, history, budgets and interruptions for all of them.
+    A solver defines which risks it takes (:meth:`check`) and its iterations (:meth:`steps`); one
+    loop runs them and keeps certificate, history, budgets and interruptions for all solvers.
 
     Examples
     --------
@@ -77,25 +77,27 @@ class Solver(ABC):
         Parameters
         ----------
         risk : RegularizedRisk or CompositeRisk
-            Or a program of cvxpy with atoms that oracles know, which is its own run.
+            Or the run of a program of cvxpy (:mod:`structsvm.modeling`).
         callback : callable, optional
-            Sees every iteration.
+            It is called with the history entry of every iteration.
         backend : Backend, optional
-            Where the oracles run; here if it is not given. The solution does not depend on it.
+            Where the oracles run; in this process by default. The solution does not depend on it.
         resume : path, optional
-            A file for the state of the run: written now and then, at the end, and when an oracle
-            fails; if it is there, the run goes on from it. The stopping rule may be another then.
+            A file for the state of the run, which is written every few seconds, at the end, and
+            when an oracle fails. If the file exists, the run goes on from it, perhaps with another
+            stopping rule.
         memory : Memory, optional
-            Of runs on the same instances with other regularizers, for convex risks.
+            The memory of runs on the same instances with other regularizers, for convex risks.
 
         Raises
         ------
         SettingsError
-            Before any work, when this solver does not suit ``risk``, or the memory is of others.
+            Before any work, when this solver does not take ``risk``, or the memory is that of other
+            instances.
         CheckpointError
-            When ``resume`` is of other data or settings, or damaged, or another run is on it.
+            When ``resume`` was written with other data or settings, is damaged, or is in use.
         MasterError, OracleError, PluginError
-            When the first restricted problem or an instance has no answer.
+            When the first restricted problem or an oracle has no answer.
         """
         run: AnyRun
         checkpoint = None
@@ -117,7 +119,7 @@ class Solver(ABC):
         with (
             nullcontext() if checkpoint is None else checkpoint.held(),
             single_threaded(),
-            Interrupts() as interrupts,  # what has been found is not lost on the way out
+            Interrupts() as interrupts,  # Ctrl-C while the run ends must not lose the answer
             (backend or Serial()).open(run.parts) as run.session,
         ):
             has_stalled = checkpoint is not None and run.resume_from(checkpoint)
@@ -140,7 +142,7 @@ class Solver(ABC):
 
 @dataclass
 class _Loop:
-    """Follows the steps of a solver: keeps history and file, and ends the run."""
+    """Runs the steps of a solver, keeps history and checkpoint, and decides when to stop."""
 
     run: AnyRun
     checkpoint: Checkpoint | None
@@ -148,7 +150,7 @@ class _Loop:
     last: Step | None = None
 
     def follow(self, steps: Any) -> Status:
-        """Take step after step until there is a reason to stop, which is returned."""
+        """Run the steps until there is a reason to stop; the status that names it."""
         step: Any = None
         for step in steps if isinstance(steps, Iterator) else [steps]:
             if not isinstance(step, Step):
@@ -168,7 +170,7 @@ class _Loop:
         return self.status_after(self.last) or Status.STALLED
 
     def note(self, step: Step) -> Status | None:
-        """Record a step and tell of it; why the run is over after it, if it is."""
+        """Record a step and report progress; the status if the run is over after it."""
         run = self.run
         self.last = step
         if isinstance(run, Run) and not run.is_started:
@@ -188,7 +190,7 @@ class _Loop:
         return status
 
     def keep(self, now: bool) -> None:
-        """Write the state after the last step into the checkpoint, if there is one."""
+        """Write the state after the last step to the checkpoint, if there is one and it is due."""
         run = self.run
         file = self.checkpoint
         step = self.last
@@ -197,7 +199,7 @@ class _Loop:
             file.write(run.certificate, run.arrays_after(step), **after)
 
     def status_after(self, step: Step) -> Status | None:
-        """Why to stop after the iterations so far, if there is a reason."""
+        """The status with which to stop after a step; None to go on."""
         certificate = self.run.certificate
         tol = self.run.stopping.tol
         if not certificate.entries:
@@ -215,7 +217,7 @@ class _Loop:
         """The status of a run that ended within a step; raises ``end`` if there is no answer."""
         run = self.run
         certificate = self.run.certificate
-        if isinstance(end, KeyboardInterrupt):  # what there is may be half of something
+        if isinstance(end, KeyboardInterrupt):  # the state may be inconsistent, and is not written
             if certificate.best is None:
                 raise end
             return Status.INTERRUPTED
@@ -239,7 +241,7 @@ class _Loop:
 
 
 def require_convex(risk: Risk | Outline, solver: str) -> None:
-    """Refuse what is not convex, naming solvers that take it."""
+    """Refuse a risk that is not convex; the message names solvers that take it."""
     if not risk.is_convex:
         raise SettingsError(
             f"{solver} is for convex objectives, and this one is not: use "
@@ -252,7 +254,7 @@ def require_convex(risk: Risk | Outline, solver: str) -> None:
 
 
 def strongly_convex(risk: Risk | Outline, solver: str) -> Quadratic:
-    """Omega as a strongly convex quadratic, over a cone alone."""
+    """The regularizer as a strongly convex quadratic; SettingsError if it is none."""
     require_convex(risk, solver)
     omega = risk.quadratic
     if omega is None or not omega.curvature.min() > 0 or risk.constraints is not None:
@@ -265,7 +267,7 @@ def strongly_convex(risk: Risk | Outline, solver: str) -> Quadratic:
 
 
 def smooth_composite(risk: Risk | Outline, solver: str) -> Quadratic:
-    """Omega as a quadratic, whose gradient is known, of an objective that is not convex."""
+    """The regularizer, a quadratic, of a risk that is not convex; SettingsError for others."""
     if risk.is_convex:
         raise SettingsError(
             f"{solver} is for objectives that are not convex, and this one is: "

@@ -16,15 +16,15 @@ from structsvm.support import Floats, refuse_below, refuse_unless
 
 __all__ = ["ADMISSIBLE", "KEPT_EXACTLY", "Certificate", "of_relaxed"]
 ADMISSIBLE = 1e-6
-"""By how much of its size a weight may break further constraints, which conic solvers keep to their
-accuracy only."""
+"""Largest violation of further constraints, relative to their terms, of a weight that counts as
+admissible: conic solvers keep constraints to their accuracy only."""
 CROSSED = 1e-6
-"""How far the bounds of a program may cross, of its scale: both allow for broken constraints."""
+"""Part of the scale of a program by which its bounds may cross, because of broken constraints."""
 KEPT_EXACTLY = 1e-12
-"""By how much of its size a weight may break further constraints through rounding alone."""
+"""Largest violation of further constraints, relative to their terms, through rounding alone."""
 NOTICEABLE = 1e-9
-"""Of the size of what losses are sums of: a null weight that loses less leaves nothing to gain but
-rounding, and gaps are relative to this much."""
+"""Least loss of the null weight, relative to the terms of the losses, that gaps are relative to:
+below it only rounding could be gained."""
 KINDS_OF_ENTRY = (int, float, int, float, float, float, int, str)
 """Types of what an entry of the history holds."""
 STORED_BOUNDS = ("null", "at_null", "lower", "upper", "certified_upper")
@@ -36,26 +36,27 @@ class Certificate:
     def __init__(self, floor: float) -> None:
         self.null = self.at_null = np.inf
         self.scale: float | None = None
-        """What the gap of a program is relative to; that of a risk is to what can be learned."""
+        """The unit of the gap of a program of cvxpy; None for a risk, whose unit is ``null``."""
         self.floor = self.lower = floor
         self.bound = CERTIFIED
         self.upper = self.certified_upper = np.inf
         self.paid = 0.0
-        """What the upper bound has for constraints that its weight breaks."""
+        """The part of the upper bound that allows for constraints that its weight breaks."""
         self.best: Floats | None = None
         self.caught: str | None = None
-        """Which oracle claimed more than it can keep, if one did: nothing it says is certified."""
+        """The wrong claim of an oracle, in words, if one was found: nothing is certified then."""
         self.quality = Quality.EXACT
         """The weakest of the answers."""
         self.entries: list[HistoryEntry] = []
         self.weights: list[tuple[int, Floats]] = []
-        """Iterations, and the best weight after each."""
+        """Numbers of iterations, and the best weight after each."""
         self._apart = 1
-        """Iterations between those."""
+        """The number of iterations from one stored weight to the next."""
         self._started = time.perf_counter()
 
     @property
     def seconds(self) -> float:
+        """Seconds since the run began, those before it was interrupted included."""
         return time.perf_counter() - self._started
 
     @property
@@ -67,10 +68,10 @@ class Certificate:
         return distance / self.scale if self.scale > 0 else float(distance > 0)
 
     def set_reference(self, null: Planes, is_answer: bool) -> None:
-        """Take note of the null weight's losses; ``is_answer``: whether it keeps the constraints.
+        """Store the losses of the null weight; ``is_answer``: whether it keeps the constraints.
 
-        Gaps do not count its Omega: zero for the usual regularizers, it is of the size of lam for
-        one that is centred elsewhere, and would drown what learning can gain.
+        Gaps are relative to these losses alone: Omega at the null weight is zero for the usual
+        regularizers, and for one that is centred elsewhere it may be much larger than the losses.
         """
         losses = float((null.values + null.slacks).sum())
         objective = losses + ROUNDING_OF_SUMS * (null.size + losses)
@@ -78,13 +79,13 @@ class Certificate:
         self.at_null = objective + null.penalty if is_answer else np.inf
 
     def note_answers(self, evaluation: Planes) -> None:
-        """Take note of what the answers certify, and of one that is worse than the truth."""
+        """Lower the quality to that of the answers, and store a wrong claim of an oracle."""
         self.quality = weakest((self.quality, evaluation.quality))
         if evaluation.caught is not None:
             self._catch(f"instance {evaluation.caught}: a labelling worse than the true one")
 
     def _catch(self, what: str) -> None:
-        """Treat all oracles as heuristic from now on: one has claimed a maximum that is none."""
+        """Treat all oracles as heuristic from now on, because one claimed a wrong maximum."""
         self.quality = Quality.HEURISTIC
         self.certified_upper = np.inf
         self.caught = self.caught or what
@@ -96,9 +97,10 @@ class Certificate:
         count: bool = True,
         paid: float = 0.0,
     ) -> None:
-        """Take note of an evaluation, and of lower bounds of losses by labellings found before.
+        """Update the upper bound by an evaluation, unless ``count`` is False.
 
-        ``paid`` is what constraints are worth that the weight breaks.
+        ``lower_values`` are lower bounds of the losses by labellings found before, and ``paid`` is
+        what the constraints that the weight breaks are worth.
         """
         self.note_answers(evaluation)
         losses = evaluation.values + evaluation.slacks
@@ -116,7 +118,7 @@ class Certificate:
             self.certified_upper = np.inf if self.caught else certified
 
     def compare(self, losses: Floats, lower_values: Floats, size: float) -> None:
-        """Catch an oracle that is no heuristic and said less than is known; ``size`` of terms."""
+        """Catch an exact oracle whose losses are below lower bounds; ``size`` is that of terms."""
         slips = 1e-7 * np.maximum(1e-7, np.abs(lower_values)) + ROUNDING_OF_SUMS * size
         worse = (lower_values > losses + slips).nonzero()[0]
         if worse.size and self.quality is not Quality.HEURISTIC:
@@ -124,14 +126,14 @@ class Certificate:
             self._catch(f"{whose}: a labelling worse than one found before or since")
 
     def pay(self, paid: float) -> None:
-        """Let the upper bound have another price of what its weight breaks."""
+        """Replace the part of the upper bound that allows for broken constraints."""
         more = paid - self.paid
         self.paid = paid
         self.upper = self.upper + more
         self.certified_upper = self.certified_upper + more
 
     def update_best(self, upper: float, w: Floats) -> bool:
-        """Take note of an objective of at most ``upper`` at ``w``; whether none was lower."""
+        """Store w and its objective, at most ``upper``, if it is the lowest; whether it is."""
         if not upper < self.upper:
             return False
         self.upper, self.best = upper, w
@@ -139,7 +141,7 @@ class Certificate:
         return True
 
     def update_lower(self, bound: float, basis: str) -> bool:
-        """Take note of a lower bound; whether it is the best so far."""
+        """Store a lower bound if it is the best so far; whether it is."""
         if not math.isfinite(bound) or bound <= self.lower:
             return False
         self.lower, self.bound = bound, basis
@@ -153,7 +155,7 @@ class Certificate:
         return self.entries[-1]
 
     def keep_weight(self, most: int) -> None:
-        """Keep the best weight after an iteration; of more than ``most`` every second one goes."""
+        """Store the best weight after an iteration; above ``most`` every second one is dropped."""
         iteration = len(self.entries) - 1
         if most == 0 or self.best is None or iteration % self._apart:
             return
@@ -181,13 +183,13 @@ class Certificate:
         return Status.RELAXED if self.quality is Quality.RELAXATION else Status.OPTIMAL
 
     def nothing_to_learn(self, tol: float) -> bool:
-        """Whether no weight has an objective below that of the null weight, within a tolerance."""
+        """Whether it is proved that no weight is better than the null weight by more than tol."""
         if not math.isfinite(self.at_null) or self.at_null - self.upper > tol * abs(self.at_null):
             return False
         return self.null - self.lower <= tol * abs(self.null)
 
     def header(self) -> dict[str, Any]:
-        """The state as plain values, without the best weight."""
+        """The state in plain values, except the best weight."""
         plain = {
             name: getattr(self, name)
             for name in (*STORED_BOUNDS, "paid", "bound", "caught", "seconds")
@@ -195,7 +197,7 @@ class Certificate:
         return plain | {"quality": self.quality.name, "history": list(map(astuple, self.entries))}
 
     def restore(self, header: Mapping[str, Any], best: Floats | None) -> None:
-        """Take over the state that :meth:`header` told; LookupError, TypeError or ValueError."""
+        """Restore the state of :meth:`header`; LookupError, TypeError or ValueError if damaged."""
         for name in STORED_BOUNDS:
             setattr(self, name, float(header[name]))
         self.paid = float(header.get("paid", 0.0))
@@ -215,7 +217,7 @@ class Certificate:
         lower = min(self.lower, self.upper)
         bound = self.bound
         if self.quality is Quality.HEURISTIC:
-            lower = self.lower  # crossed bounds say that it found too little
+            lower = self.lower  # above the upper one if the heuristic found too little
             bound = f"lower bound {bound}, upper bound as found by a heuristic oracle"
         elif self.is_crossed:
             raise CertificateError(
@@ -243,14 +245,14 @@ class Certificate:
 
 
 def of_relaxed(bound: str, broken: float) -> str:
-    """What bounds rest on, where the point of the upper one breaks constraints by so much."""
+    """The basis of bounds in words, with a remark if the point breaks constraints by that much."""
     if not broken > KEPT_EXACTLY:
         return bound
     return f"{bound}, the upper one for constraints relaxed by {broken:.1g} of their terms"
 
 
 class BudgetSpentError(Exception):
-    """Within a step, no time or no call is left; never leaves :meth:`Solver.solve`."""
+    """Raised within a step when no time or no call is left; :meth:`Solver.solve` catches it."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
@@ -259,21 +261,21 @@ class BudgetSpentError(Exception):
 
 @dataclass(frozen=True)
 class Stopping:
-    """When to stop; the best certified iterate is returned in any case.
+    """When a solver stops; the best certified iterate is returned in any case.
 
     Parameters
     ----------
     tol : float
         Certified relative gap (see :func:`structsvm.problem.relative_gap`).
     max_iter : int
-        Iterations; what one is depends on the solver, about N oracle calls in each of them.
+        Most iterations, of about N oracle calls each, depending on the solver.
     max_seconds : float
-        Wall time. Looked at between oracle calls, after the first N of them; a call that never
-        returns is not ended.
+        Wall time, checked between oracle calls after the first N of them; a call that never returns
+        is not ended.
     max_calls : int or None
-        Oracle calls. The first N are always made, and no round of N is begun that exceeds it.
+        Most oracle calls. The first N are always made, and no round of N begins that exceeds it.
     n_weights : int
-        Best weights after an iteration that the history keeps, at most, evenly spread; 0 for none.
+        Number of best weights, evenly spread over the iterations, that the history keeps at most.
 
     Examples
     --------
@@ -297,7 +299,7 @@ class Stopping:
             refuse_below(1, "max_calls", self.max_calls)
 
     def part(self, entry: HistoryEntry) -> float:
-        """A guess of how much of a run is done, from 0 to 1, by a gap that closes geometrically."""
+        """An estimate of the part of a run that is done, if the gap closes geometrically."""
         if entry.gap <= self.tol:
             return 1.0
         spent = (entry.iteration + 1) / self.max_iter, entry.seconds / self.max_seconds
@@ -308,7 +310,7 @@ class Stopping:
 
 @dataclass(frozen=True)
 class Step:
-    """Report of an iteration.
+    """The report of an iteration of a solver.
 
     Examples
     --------
@@ -318,11 +320,11 @@ class Step:
     """
 
     label: str
-    """Who did the work, for the history."""
+    """The method or master that did the work, for the history."""
     n_cuts: int = 0
     stalled: bool = False
-    """Nothing more can be gained."""
+    """Whether nothing more can be gained."""
     stationary: bool = False
-    """A local minimum within the tolerance, for objectives that are not convex."""
+    """Whether it is a local minimum within the tolerance, for objectives that are not convex."""
     state: Callable[[], Mapping[str, NDArray[Any]]] = field(kw_only=True, default=dict)
     """The arrays with which ``Run.saved`` lets :meth:`Solver.steps` go on from here."""

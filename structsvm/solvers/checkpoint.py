@@ -1,4 +1,4 @@
-"""The state of a run in a file, from which the same run goes on."""
+"""Checkpoints: files with the state of a run, from which the same run goes on."""
 
 import logging
 import time
@@ -19,14 +19,15 @@ from structsvm.support import Archive, alone_on, fingerprint, unwritable
 
 Arrays = dict[str, NDArray[Any]]
 CHECKPOINT = Archive("checkpoint", 1, CheckpointError)
-SECONDS_BETWEEN = 2.0  # seconds between two writings, at least
+SECONDS_BETWEEN = 2.0  # least time between two writes
 SAME_LOSS = 1e-9
-"""Share of the terms of a loss by which the same loss may differ on another machine."""
+"""Part of its terms by which a loss may differ on another machine."""
 ANEW = "give another file to start again"
 logger = logging.getLogger("structsvm")
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """The header and the arrays of a checkpoint; CheckpointError with the way out."""
     try:
         return CHECKPOINT.read(path)
     except CheckpointError as error:
@@ -34,7 +35,7 @@ def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
 
 
 class Checkpoint:
-    """A file that follows a run."""
+    """The checkpoint of a run."""
 
     def __init__(self, path: str | PathLike[str], identity: Mapping[str, str]) -> None:
         self.path = Path(path)
@@ -49,7 +50,7 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other runs from this file meanwhile."""
+        """Keep other runs from using this file within the context."""
         taken = CheckpointError(
             f"{self.path}: another run keeps its state in this file right now: wait for its end, "
             "or give another file"
@@ -58,7 +59,7 @@ class Checkpoint:
             yield
 
     def restore(self, certificate: Certificate) -> tuple[Arrays, int, bool] | None:
-        """Restore the certificate; arrays, oracle calls and stall of a run, None without a file."""
+        """Restore the certificate; arrays, oracle calls and whether it stalled; None: no file."""
         if not self.path.exists():
             return None
         header, arrays = read_state(self.path)
@@ -80,8 +81,8 @@ class Checkpoint:
         return saved
 
     def refuse(self, loss: float, before: float) -> NoReturn:
-        """Refuse to go on from the state of another problem, whose loss at a weight was another."""
-        # Settings do not show that: a method may have been edited, or read a global.
+        """Refuse a checkpoint of another problem, by the loss at its weight now and then."""
+        # Fingerprints of settings do not show that a method was edited, or reads a global.
         raise CheckpointError(
             f"{self.path}: a checkpoint of another problem: at its weight the loss is {loss:.6g}, "
             f"and was {before:.6g}: give the same problem to resume from it, or {ANEW}"
@@ -89,12 +90,12 @@ class Checkpoint:
 
     @property
     def is_due(self) -> bool:
-        """Whether the last writing was more than a moment ago."""
+        """Whether the last write was long enough ago."""
         return time.monotonic() >= self._written + SECONDS_BETWEEN
 
     def write(self, certificate: Certificate, state: Mapping[str, Any], **after: Any) -> None:
-        """Write the state of a run; ``after`` has the oracle calls and whether it has stalled."""
-        # Labellings are objects of any type: a run that goes on does without those found before.
+        """Write the state of a run; ``after`` holds the oracle calls and whether it has stalled."""
+        # Labellings may be objects of any type, and are left out: a resumed run can do without.
         arrays = {name: a for name, a in state.items() if not a.dtype.hasobject}
         if certificate.best is not None:
             arrays["best"] = certificate.best
@@ -115,7 +116,7 @@ class Checkpoint:
 
 
 def identity(risk: Risk, solver: Any) -> dict[str, str]:
-    """Fingerprints of a risk and of a solver, but for its stopping rule, which may change."""
+    """Fingerprints of a risk and of a solver, without its stopping rule, which may change."""
     settings = [value for name, value in vars(solver).items() if name != "stopping"]
     named: dict[str, Any] = {"solver": [type(solver), *settings]}
     if isinstance(risk, CompositeRisk):
@@ -129,7 +130,7 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
         if risk.quadratic is None:  # no formula is known: the problem of minimising it
             B, w, cone = risk.space.variable()
             data = _canonical(omega.as_cvxpy(B, w, risk.space), cone)
-            # The data leave a constant out.
+            # The canonical data do not include constants.
             omega = [type(omega), data, omega.value(risk.null, risk.space)]
         named["regularizer"] = [omega, risk.null]
         named["constraints"] = None
@@ -140,7 +141,7 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
 
 
 def _canonical(objective: Any, constraints: list[Any]) -> list[Any]:
-    """The arrays that a solver would be given: code does not tell what problem it makes."""
+    """The data of a problem for a solver, which identify it, unlike the code that makes it."""
     import cvxpy as cp
 
     try:

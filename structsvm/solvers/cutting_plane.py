@@ -28,22 +28,22 @@ from structsvm.support import Bools, Floats, Ints, refuse_below, refuse_unless, 
 WORKING_SET_BYTES = 2**30
 MOST_PRECISE = 1e-10
 VIOLATED = 1e-12
-"""Part of the losses by which a cut has to be violated, which is more than rounding."""
+"""Part of the losses, above rounding, by which a cut has to be violated."""
 CACHE_BYTES = 2**27
-NEAR_OPTIMUM = 0.01  # relative gap below which damping depends on what the round before has gained
-FOLLOWING = 0.1  # part of the rest by which one round changes the damping
+NEAR_OPTIMUM = 0.01  # relative gap below which a round that follows a good one is not damped
+FOLLOWING = 0.1  # part of the distance to 0 or 1 by which one round changes the damping
 RECALL = 0.1
-"""Part of the gap by which known labellings have to violate the working set to be recalled."""
+"""Part of the gap by which cached planes have to violate the working set to be added to it."""
 CALLS_PER_MASTER = 5
-"""Oracle calls that a master is taken to cost: recalls cost at most a round of calls, per round.
+"""Assumed cost of a master in oracle calls: recalls cost at most one round of calls, per round.
 
-A guess for cheap oracles (docs/solvers.md); with a clock answers would depend on the machine.
+An estimate for cheap oracles (docs/solvers.md); with a clock, answers would depend on the machine.
 """
 
 
 @dataclass(frozen=True)
 class CuttingPlane(Solver):
-    """Cutting planes: oracles give cuts, and a master gives the weight.
+    """The cutting-plane method: oracles give cuts, and a master gives the weight.
 
     Joachims, Finley and Yu (2009). The n-slack and the 1-slack method are the same one for two
     groupings of the instances: a slack for each instance, or one for their sum.
@@ -59,25 +59,25 @@ class CuttingPlane(Solver):
         The oracles are called between the best weight (1) and the master's (0), which keeps the
         weight from jumping (Ben-Ameur and Neto, 2007); at the master's once the gap is below 0.01
         and the round before has halved it. With one slack, a quadratic regularizer and no further
-        constraints, this is where damping begins, which then follows what is found (Pessoa et al.,
-        2018). Measured in docs/solvers.md.
+        constraints, this is the first damping, which is then adapted (Pessoa et al., 2018).
+        Measured in docs/solvers.md.
     proximal : float or None
-        The master adds ``rho / 2 * |w - best|^2``, ``rho`` being so many times the distance of the
-        bounds over ``|best|^2``, halved with each round since that weight was found: a proximal
-        bundle method. Not where a conic solver is the master, by name or because nothing else
-        applies. 0 for none. None: 0.1 where the regularizer has no curvature (a trace), of which
-        Newton's method is several times faster so, else 0.
+        The master adds ``rho / 2 * |w - best|^2``, where ``rho`` is this number times the distance
+        of the bounds over ``|best|^2``, halved with each round since that weight was found: a
+        proximal bundle method. It is not used with a conic solver. 0 for none. None: 0.1 where the
+        regularizer has no curvature (a trace), which makes Newton's method several times faster,
+        else 0.
     max_idle : int
         Cuts whose multiplier stays zero for this many rounds are dropped.
     max_cuts : int or None
         Size of the working set beyond which cuts are dropped or merged, however active; the
         certificate stays valid. None: what fits in 1 GB. At least two per slack.
     cached_planes : int
-        Planes kept of each instance with one slack, at most (and at most 128 MB of them). Known
-        labellings are tried before the oracles: while their planes violate the working set by a
-        tenth of the gap, the master is solved again with those, N / 5 times in a round at most (at
-        least once). The upper bound is left to the oracles. 0 for none. With a slack for each
-        instance those planes are cuts of the working set themselves, and none are kept.
+        Most planes that are cached of each instance with one slack (and at most 128 MB in all).
+        They are tried before the oracles: while they violate the working set by a tenth of the gap,
+        the master is solved again with them, at most N / 5 times in a round (at least once). Only
+        oracles improve the upper bound. 0 for none. With a slack for each instance all planes are
+        cuts of the working set, and none are cached.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class CuttingPlane(Solver):
         refuse_unless(fits, "max_cuts", wanted, self.max_cuts)
 
     def steps(self, run: AnyRun) -> Iterator[Step]:
-        """Solve the master and ask every oracle once, in each step."""
+        """Solve the master and call every oracle once, in each step."""
         assert isinstance(run, CutRun)
         groups = run.groups(self.slack)
         cuts = run.working_set(groups)
@@ -166,13 +166,13 @@ class CuttingPlane(Solver):
             yield Step("; ".join(labels), len(cuts), stalled=stalled, state=state)
 
     def _cache_for(self, run: CutRun) -> PlaneCache | None:
-        """Room for planes of each instance, where one cut is of all of them."""
+        """A cache of planes of single instances, with one slack; None if it would be empty."""
         fits = CACHE_BYTES // (8 * run.n_instances * run.dim)
         n_cached = 0 if self.slack == "n" else min(self.cached_planes, fits)
         return PlaneCache(run.n_instances, n_cached, run.dim) if n_cached else None
 
     def _attempts(self, run: CutRun, damping: float) -> list[tuple[float, float]]:
-        """Accuracies of the master and dampings, tried in turn until something is gained."""
+        """Pairs of a master's accuracy and a damping, tried in turn until a bound improves."""
         gap = run.certificate.gap
         entries = run.certificate.entries
         halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
@@ -185,7 +185,7 @@ class CuttingPlane(Solver):
     def _solve_with_known(
         self, run: CutRun, cuts: WorkingSet, groups: Ints, tol: float
     ) -> tuple[MasterSolution, int]:
-        """The master's answer once no known labelling is worth another one, and how many were."""
+        """The master's answer after cached planes were added while they help, and how often."""
         recalls = 0
         cache = run.cache
         is_last = False
@@ -207,7 +207,7 @@ class CuttingPlane(Solver):
             is_last = not added
 
     def _near_the_best(self, run: CutRun, tol: float) -> Proximal | None:
-        """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
+        """The proximal term of the master; None without a center, or at the highest accuracy."""
         if tol <= MOST_PRECISE or isinstance(self.master, CvxpyMaster):
             return None
         certificate = run.certificate
@@ -225,11 +225,11 @@ class CuttingPlane(Solver):
 
 
 def _followed(share: float, omega: Quadratic, planes: Planes, w: Floats) -> float:
-    """The damping after a damped round: more if the objective rises towards the master's weight.
+    """The next damping: larger if the objective rises from the planes' weight towards w.
 
-    With one slack a few planes are all that is known of a sum of many maxima, and the master's
-    weight jumps for as long as they do not hold it (Pessoa et al., 2018). With a slack for each
-    instance that gains nothing.
+    With one slack a few planes approximate a sum of many maxima, so that the master's weight jumps
+    until there are enough of them (Pessoa et al., 2018). With a slack for each instance it does not
+    help.
     """
     slope = omega.curvature * (planes.w - omega.center) + omega.linear + planes.slopes.sum(axis=0)
     rises = float(slope @ (w - planes.w)) > 0
@@ -237,13 +237,14 @@ def _followed(share: float, omega: Quadratic, planes: Planes, w: Floats) -> floa
 
 
 def _least(run: CutRun) -> float:
+    """The least violation of a cut that is more than rounding."""
     return VIOLATED * min(1.0, abs(run.certificate.null) or 1.0)
 
 
 def _violated(run: CutRun, planes: Planes, lower_values: Floats, w: Floats) -> Bools:
-    """Which planes are above the working set at ``w``, with the values of its groups there."""
+    """Which planes are above the values of their groups in the working set, both at ``w``."""
     heights = planes.intercepts + planes.slopes @ w
-    if np.isnan(run.certificate.null):  # each function of a program has a scale of its own
+    if np.isnan(run.certificate.null):  # of a program, whose functions have different scales
         least = VIOLATED * (np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w))
     else:
         finite = lower_values[np.isfinite(lower_values)]

@@ -17,11 +17,11 @@ from structsvm.solvers.run import AnyRun
 from structsvm.support import Floats, refuse_unless
 
 logger = logging.getLogger("structsvm")
-SUFFICIENT = 1e-2  # share of the fall that the model predicts that a step must bring about
+SUFFICIENT = 1e-2  # part of the fall predicted by the model that an accepted step must reach
 STRONGEST_PROXIMAL = 1e12
-"""Proximal weight, relative to the first one, at which there is no step left to take."""
-NO_FALL = 1e-13  # share of F(start) that is no fall
-FINEST = 1e-9  # relative gap of the convex problems below which more accuracy is not asked for
+"""Proximal weight, relative to the first one, above which steps are too short to go on."""
+NO_FALL = 1e-13  # part of F(start) below which a predicted fall is rounding
+FINEST = 1e-9  # smallest relative gap that is asked of the convex problems
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,13 @@ class CCCP(Solver):
     Parameters
     ----------
     stopping : Stopping
-        Its ``tol``: stop when no weight promises a fall of more than ``tol`` times F(start), within
-        the proximal term: ``F(w)`` less the certified lower bound of the model. Its ``max_iter``
-        counts rejected rounds, too.
+        With its ``tol`` the run stops when the model proves that no weight near ``w`` lowers it by
+        more than ``tol`` times F(start). Its ``max_iter`` counts rejected rounds, too.
     proximal : float
         First weight of ``|w - w_t|^2 / 2``.
     inner : CuttingPlane
-        Of the convex problem in each round; its ``tol`` is the first one, and is lowered as soon as
-        the answers are too rough to tell whether there is anything left to gain.
+        The solver of the convex problem in each round; its ``tol`` is lowered when answers are too
+        inaccurate to tell whether anything is left to gain.
 
     Examples
     --------
@@ -92,7 +91,7 @@ class CCCP(Solver):
                     promised = 0.0
                 if at_most <= self.stopping.tol * scale:
                     yield Step("nothing left to gain", stationary=True)
-                if promised < 0.5 * at_most:  # too rough to judge, or it leaves much behind
+                if promised < 0.5 * at_most:  # the bounds of the model are too far apart
                     if precision > FINEST:
                         precision = max(precision / 10, FINEST)
                     elif not promised:
@@ -103,7 +102,7 @@ class CCCP(Solver):
                     yield Step("a more precise model")
                     continue
                 new_objective, _ = run.evaluate(model.w)
-            if new_objective > objective - SUFFICIENT * promised:  # nearer the next time
+            if new_objective > objective - SUFFICIENT * promised:  # stay nearer the next time
                 mu *= 4
                 yield Step("step rejected", stationary=mu > STRONGEST_PROXIMAL * self.proximal)
                 continue
@@ -116,7 +115,7 @@ class CCCP(Solver):
     def _model(
         self, run: Descent, w: Floats, mu: float, precision: float
     ) -> tuple[Solution, float]:
-        """The solution of the model at a weight, and what to add to its bounds, for Omega."""
+        """The solution of the model at w, and the constant to add to its bounds, of Omega."""
         risk = run.risk
         # Omega + mu / 2 |. - w|^2 up to a constant, the square completed.
         curvature = float(run.omega.curvature[0])
@@ -137,7 +136,7 @@ class QuasiNewton(Solver):
     """L-BFGS over a factor ``L`` of ``B = L L^T``, for a :class:`~structsvm.problem.CompositeRisk`.
 
     The factor makes the cone go away, and costs nothing: the metrics of interest have full rank.
-    What it needs is a smooth risk; where two eigenvalues meet, it does with a subgradient.
+    It needs a smooth risk; where two eigenvalues meet, a subgradient serves as its gradient.
 
     Parameters
     ----------

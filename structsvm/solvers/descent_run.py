@@ -1,4 +1,4 @@
-"""The minimisation of a composite risk under way."""
+"""The run of a solver that minimises a composite risk."""
 
 import time
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ LEAST_SECONDS = 1e-9
 
 
 class Descent(AnyRun):
-    """The minimisation of a composite risk, which evaluates nothing twice, even resumed."""
+    """The run on a composite risk; no weight is evaluated twice, even in a resumed run."""
 
     def __init__(self, risk: CompositeRisk, stopping: Stopping) -> None:
         self.risk = risk
@@ -42,7 +42,7 @@ class Descent(AnyRun):
             self.refuse_outside(w, self.risk.space)
             self.seconds_left(self.n_instances)
             self._seen[key] = self._losses(w)
-        if key not in self._counted:  # at a weight losses count once
+        if key not in self._counted:  # losses at a weight count once, even if a file holds them
             self._counted.add(key)
             self.oracle_calls += self.n_instances
         losses, gradient = self._seen[key]
@@ -53,14 +53,14 @@ class Descent(AnyRun):
         return objective, gradient + omega.curvature * (w - omega.center) + omega.linear
 
     def _losses(self, w: Floats) -> tuple[float, Floats]:
-        """Summed over the instances in their order, wherever they are evaluated."""
+        """Loss and gradient, summed over the instances in their order, on any backend."""
         started = time.perf_counter()
         answers = self.session.map(_loss, w)
         self.oracle_seconds += time.perf_counter() - started
         return sum(loss for loss, _ in answers), np.sum([slope for _, slope in answers], axis=0)
 
     def resume_from(self, checkpoint: Checkpoint) -> bool:
-        """Restore the evaluations that a file holds, if there is one; never at its end."""
+        """Restore the evaluations of a file, if it exists; False, as such runs go on."""
         saved = checkpoint.restore(Certificate(-np.inf))
         if saved is not None:
             ws, losses, gradients = (saved[0][key] for key in ("ws", "losses", "gradients"))
@@ -78,7 +78,7 @@ class Descent(AnyRun):
         return {"ws": np.array(ws), "losses": np.array(losses), "gradients": np.array(gradients)}
 
     def solution(self, status: Status) -> Solution:
-        """The best weight, and how far one projected gradient step of length 1 moves there."""
+        """The best weight, with the length of a projected gradient step there (stationarity)."""
         solution = super().solution(status)
         _, gradient = self.evaluate(solution.w)
         away = solution.w - self.risk.space.project(solution.w - gradient)
@@ -95,4 +95,5 @@ class Descent(AnyRun):
 
 
 def _loss(part: CompositeRisk, w: Floats) -> tuple[float, Floats]:
+    """Loss and gradient of a part of a risk, for workers."""
     return part.losses(w)

@@ -15,7 +15,7 @@ from structsvm.solvers.run import AnyRun, Run
 from structsvm.support import Floats, refuse_bad_seed, refuse_below
 
 ITERATIONS_BETWEEN = 10
-"""Iterations between two evaluations; Frank-Wolfe has one as soon as its objective looks low."""
+"""Iterations between two evaluations; Frank-Wolfe evaluates earlier if its estimate is low."""
 CACHED_PASSES = 5  # passes over the cached planes after each pass of oracles
 
 
@@ -68,7 +68,7 @@ class BlockFrankWolfe(Solver):
             dual.restore(run.state)
             cache.restore(run.state)
         if run.saved is None:
-            run.cache = cache if self.cached_planes else None  # of the first calls alone
+            run.cache = cache if self.cached_planes else None  # for the calls of ``start`` alone
             for cut in run.start(instances):
                 dual.step(cut.group, cut.intercept, cut.slope)
             run.cache = None
@@ -102,7 +102,7 @@ class BlockFrankWolfe(Solver):
 
 
 class _Dual:
-    """A convex combination of planes for each instance, at first the null one, and its weight."""
+    """A convex combination of planes for each instance, at first the null plane, and w."""
 
     def __init__(self, risk: RegularizedRisk, omega: Quadratic) -> None:
         self.space = risk.space
@@ -114,21 +114,22 @@ class _Dual:
         self.w = self._weight()
 
     def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays that :meth:`restore` takes."""
         return {f"dual_{name}": getattr(self, name) for name in ("slopes", "offsets", "slope")}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take over planes that were saved; the weight follows from this regularizer."""
+        """Restore saved planes; the weight follows from them by this regularizer."""
         for name in ("slopes", "offsets", "slope"):
             setattr(self, name, state[f"dual_{name}"].copy())
         self.w = self._weight()
 
     def bound(self, run: Run) -> None:
-        """The lower bound that the planes give."""
+        """Raise the lower bound of a run to that of the planes."""
         size = np.abs(self.slopes).sum(axis=0)
         run.bound_by(float(self.offsets.sum()), self.slope, size)
 
     def step(self, i: int, intercept: float, slope: Floats) -> float:
-        """Move instance ``i`` towards a plane, as far as is sure to pay; the gain in sight."""
+        """Move instance i towards a plane, by the step of a line search; the linearised gain."""
         away = slope - self.slopes[i]
         rise = intercept - self.offsets[i]
         gain = float(rise + away @ self.w)
@@ -143,7 +144,7 @@ class _Dual:
         return gain
 
     def _weight(self) -> Floats:
-        """The weight that minimises Omega plus the planes."""
+        """The weight that minimises Omega plus the sum of the planes."""
         return self.space.project(self.target - self.slope / self.curvature)
 
 
@@ -187,7 +188,7 @@ class ProjectedSubgradient(Solver):
         slope = np.zeros(risk.space.dim)
         t = 0
         first = run.working_set(whole)
-        if run.state is not None and "groups" in run.state:  # older files do without
+        if run.state is not None and "groups" in run.state:  # older files have no cuts
             first.restore(run.state)
         if run.saved is None:
             first.add(run.start(whole))

@@ -1,4 +1,4 @@
-"""L-BFGS, a step at a time, with a line search that also serves functions with kinks."""
+"""L-BFGS as a generator of iterates, with a line search that also works at kinks."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -8,12 +8,12 @@ import numpy as np
 
 from structsvm.support import Floats
 
-MEMORY = 10  # steps that the curvature is known from
-SUFFICIENT_FALL = 1e-3  # share of the fall along the gradient that a step must bring about
-CURVATURE = 0.9  # share of the slope that is left after a step, at most
-MAX_TRIALS = 20  # evaluations of a line search
-MAX_GROWTH = 4.0  # how often a trial is as long as the one before, at most
-TRIAL_BORDER = 0.1  # share of an interval at each of its ends where no trial is made
+MEMORY = 10  # number of steps from which the curvature is estimated
+SUFFICIENT_FALL = 1e-3  # part of the fall predicted by the gradient that a step must reach
+CURVATURE = 0.9  # largest part of the slope that may be left after a step
+MAX_TRIALS = 20  # most evaluations of a line search
+MAX_GROWTH = 4.0  # largest factor from the length of a trial to that of the next one
+TRIAL_BORDER = 0.1  # part of an interval at each of its ends where no trial is made
 MACHINE_EPS = float(np.finfo(float).eps)
 Evaluate = Callable[[Floats], tuple[float, Floats]]
 """The value of a function at a point, and its gradient."""
@@ -37,7 +37,7 @@ class LineTrial(NamedTuple):
 
 
 def descend(evaluate: Evaluate, x: Floats) -> Iterator[Iterate]:
-    """Points of ever lower value from the start on (Nocedal and Wright, algorithm 7.5)."""
+    """Points of decreasing value, the start first (Nocedal and Wright, algorithm 7.5)."""
     pairs: deque[Pair] = deque(maxlen=MEMORY)
     now = Iterate(x, *evaluate(x))
     yield now
@@ -76,7 +76,7 @@ def _direction(gradient: Floats, pairs: Sequence[Pair]) -> Floats:
 
 
 def _step(evaluate: Evaluate, now: Iterate, direction: Floats, length: float) -> Iterate | None:
-    """A point that keeps both weak Wolfe conditions, or the first at least; None if none is found.
+    """A point that keeps both weak Wolfe conditions, or at least the first; None if none is found.
 
     The interval of Lewis and Overton (Nonsmooth optimization via quasi-Newton methods, 2013), with
     minima of cubics for trials.
@@ -104,12 +104,14 @@ def _step(evaluate: Evaluate, now: Iterate, direction: Floats, length: float) ->
 
 
 def _longer(first: LineTrial, trial: LineTrial) -> float:
+    """The next length while no trial was too long: a minimum of the cubic, within limits."""
     minimum = _cubic_minimum(first, trial)
     longest = MAX_GROWTH * trial.length
     return min(max(minimum, (1.0 + TRIAL_BORDER) * trial.length), longest) if minimum else longest
 
 
 def _between(low: LineTrial, high: LineTrial) -> float:
+    """The next length inside an interval: a minimum of the cubic, not too near to the ends."""
     width = high.length - low.length
     minimum = _cubic_minimum(low, high)
     if not minimum:
@@ -118,7 +120,7 @@ def _between(low: LineTrial, high: LineTrial) -> float:
 
 
 def _cubic_minimum(a: LineTrial, b: LineTrial) -> float | None:
-    """Where a cubic has its minimum, if it has one (Nocedal and Wright, 3.59)."""
+    """The minimiser of the cubic through two trials, if it has one (Nocedal and Wright, 3.59)."""
     if not np.isfinite([b.value, b.slope]).all():
         return None
     width = b.length - a.length

@@ -1,4 +1,4 @@
-"""What is remembered of the planes that oracles give."""
+"""Stores of planes: the cache of a run, and the memory of a path of runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ CACHED_ARRAYS = ("_intercepts", "_slopes", "_seen")
 
 
 class PlaneCache:
-    """The latest planes of every instance: labellings that are tried before an oracle is."""
+    """The latest planes of every instance, which are tried before its oracle is called."""
 
     def __init__(self, n_instances: int, capacity: int, dim: int) -> None:
         self.capacity = capacity
@@ -25,19 +25,19 @@ class PlaneCache:
         self._labellings: list[list[Labellings]] = [[()] * capacity for _ in range(n_instances)]
 
     def __len__(self) -> int:
-        """Planes of all instances, the null ones not counted."""
+        """The number of planes of all instances, without null planes."""
         return int(np.minimum(self._seen, self.capacity).sum())
 
     def add(
         self, which: Ints, intercepts: Floats, slopes: Floats, labellings: Sequence[Labellings]
     ) -> None:
-        """Keep planes of different instances that are new, in the place of the oldest of each."""
+        """Store new planes, one each of instances ``which``, in place of the oldest of each."""
         if self.capacity == 0:
             return
-        is_kept = np.zeros(which.size, dtype=bool)
+        is_stored = np.zeros(which.size, dtype=bool)
         rows, places = np.nonzero(self._intercepts[which] == intercepts[:, None])
-        is_kept[rows[(self._slopes[which[rows], places] == slopes[rows]).all(axis=1)]] = True
-        new = np.flatnonzero(~is_kept)
+        is_stored[rows[(self._slopes[which[rows], places] == slopes[rows]).all(axis=1)]] = True
+        new = np.flatnonzero(~is_stored)
         instances = which[new]
         places = self._seen[instances] % self.capacity
         self._intercepts[instances, places] = intercepts[new]
@@ -85,7 +85,7 @@ class PlaneCache:
         return arrays | {"cache_labellings": as_objects(list(map(as_objects, self._labellings)))}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Hold what another cache of the same size held."""
+        """Restore the planes of another cache of the same size."""
         for name in CACHED_ARRAYS:
             setattr(self, name, state[f"cache{name}"].copy())
         unknown = [[None] * self.capacity for _ in range(len(self._seen))]
@@ -96,8 +96,9 @@ class Memory:
     """The cuts and losses of a run, from which the next one starts.
 
     Hinge losses, and so cuts, planes and their sums, depend on the instances alone. Along a path of
-    regularizers each run begins with the cuts of the one before and knows its best weight without
-    calling an oracle. Every run has its own certificate, which is as good as without memory.
+    regularizers each run begins with the cuts of the run before, and evaluates the best weight of
+    that run without calling an oracle. Every run has its own certificate, as good as without
+    memory.
 
     Examples
     --------
@@ -108,24 +109,24 @@ class Memory:
 
     def __init__(self) -> None:
         self.best: Planes | None = None
-        """Losses at the best weight of the run before."""
+        """The losses at the best weight of the run before."""
         self.state: Mapping[str, NDArray[Any]] | None = None
         """The state of the solver, from which the next run starts."""
         self.quality = Quality.EXACT
-        """The weakest of the answers that this state comes from."""
+        """The weakest quality of the answers that this state was made from."""
         self.caught: str | None = None
-        """Description of an oracle that claimed more than it could keep."""
+        """The wrong claim of an oracle, in words."""
         self.seen: dict[bytes, Planes] = {}
-        """Losses at the weights from which every run starts."""
+        """The losses at the weights from which every run starts, by the bytes of the weight."""
         self._owner: tuple[tuple[Any, ...], type, dict[str, Any]] | None = None
 
     def of(self, risk: RegularizedRisk, solver: Any) -> "Memory":
-        """The memory itself, after a check of what it is of.
+        """The memory itself, after a check that its runs had the same instances and solver.
 
         Raises
         ------
         SettingsError
-            If it is of other instances or of another solver.
+            If it belongs to other instances or to another solver.
         """
         data = (risk.problem, risk.xs, risk.ys, risk.sample_weight)
         settings = {name: value for name, value in vars(solver).items() if name != "stopping"}

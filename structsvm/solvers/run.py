@@ -1,4 +1,4 @@
-"""A minimisation under way: budgets, oracle calls, a certificate; and that of a convex risk."""
+"""Runs of solvers: budgets, oracle calls and a certificate; and the run on a convex risk."""
 
 import time
 from abc import ABC, abstractmethod
@@ -44,18 +44,18 @@ from structsvm.solvers.support import support_of
 from structsvm.support import Floats, Ints, hook, read_only, shown
 
 __all__ = ["AnyRun", "CutRun", "Run"]
-INSIDE = 1e-8  # by how much of its norm a weight may be outside of its cone, through rounding
+INSIDE = 1e-8  # part of its norm by which rounding may put a weight outside of its cone
 
 
 class AnyRun:
-    """Base of runs: members that the loop of all solvers uses, whatever is minimised."""
+    """Base of runs: the members that the loop of all solvers uses."""
 
     certificate: Certificate
     stopping: Stopping
     n_instances: int
-    """Number of functions that oracles know."""
+    """The number of instances, or of other functions that an oracle evaluates."""
     parts: Sequence[Any]
-    """Parts of the data, which the workers of a backend hold."""
+    """Parts of the data, which are distributed to the workers of a backend."""
     session: Session
     oracle_calls: int = 0
     oracle_seconds: float = 0.0
@@ -63,21 +63,21 @@ class AnyRun:
     master_seconds: float = 0.0
     """Wall time in restricted problems."""
     solver_name: str = "the solver"
-    """What messages call it."""
+    """The name of the solver in messages."""
 
     @hook
     def resume_from(self, checkpoint: Checkpoint) -> bool:
-        """Restore what a file holds, if there is one; whether that run had stalled."""
+        """Restore the state of a checkpoint, if its file exists; whether that run had stalled."""
         return False
 
     @hook
     def arrays_after(self, step: Step) -> Mapping[str, NDArray[Any]]:
-        """The arrays from which a run goes on after a step."""
+        """The arrays from which a resumed run goes on after a step."""
         return step.state()
 
     @hook
     def remember(self, step: Step) -> None:
-        """Hand the state of the solver on to the next run, if it can use it."""
+        """Store the state of the solver for the next run with the same memory."""
 
     @hook
     def solution(self, status: Status) -> Solution:
@@ -87,7 +87,7 @@ class AnyRun:
         return replace(solution, oracle_seconds=seconds[0], master_seconds=seconds[1])
 
     def seconds_left(self, calls: int) -> float:
-        """The seconds left for so many more oracle calls, of which the first N are always made."""
+        """The seconds that are left; BudgetSpentError if the budget allows no further ``calls``."""
         stopping = self.stopping
         seconds = self.certificate.seconds
         if self.oracle_calls < self.n_instances:
@@ -118,24 +118,24 @@ class CutRun(AnyRun, ABC):
 
     dim: int
     form: Quadratic | None = None
-    """Omega, where masters other than conic ones apply."""
+    """The regularizer, if masters other than conic ones apply."""
     floor: Floats | None = None
-    """What the functions of each group are never below; 0 if it is not given."""
+    """A lower bound of the functions of each group; 0 if it is not given."""
     saved: Mapping[str, NDArray[Any]] | None = None
-    """State of an interrupted run, to go on from; None to begin."""
+    """The state of an interrupted run that is resumed; None for a new run."""
     cache: PlaneCache | None = None
-    """Planes of single instances, where a solver keeps some: those found go there."""
+    """A cache for the planes of single instances that oracles return, if the solver has one."""
     state: Mapping[str, NDArray[Any]] | None = None
-    """Where a solver begins: what was saved, or the end of another run on the same instances."""
+    """The state in which a solver begins: ``saved``, or the last one of a run before."""
 
     @property
     @abstractmethod
     def center(self) -> Floats | None:
-        """Weight to stay near; None where no weight is good enough."""
+        """The weight to stay near; None if no weight is good enough."""
 
     @abstractmethod
     def groups(self, slack: str) -> Ints:
-        """The group of each function: its own, or one for all of a sum."""
+        """The group of each instance: its own for the slack "n", the same for "one", (N,)."""
 
     def working_set(self, groups: Ints) -> WorkingSet:
         """A working set without cuts."""
@@ -148,14 +148,13 @@ class CutRun(AnyRun, ABC):
 
     @abstractmethod
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
-        """The minimum with the cuts in place of the functions; a lower bound follows from it."""
+        """Solve the restricted problem, and update the lower bound."""
 
     @abstractmethod
     def evaluate(self, w: Floats, groups: Ints, lower_values: Floats | None = None) -> Planes:
-        """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
+        """Call every oracle at ``w``, and update the upper bound if ``w`` keeps the constraints.
 
-        ``lower_values`` are lower bounds of the groups' losses at ``w``, from labellings found
-        before.
+        ``lower_values`` are lower bounds of the losses of groups at ``w``, from earlier labellings.
         """
 
     @hook
@@ -167,13 +166,13 @@ class CutRun(AnyRun, ABC):
         return answer.w + damping * (center - answer.w)
 
 
-TOO_POOR = 0.9  # relative gap above which the best weight is too poor to stay near it
+TOO_POOR = 0.9  # relative gap above which the best weight is too far from the optimum to stay near
 BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
 
 
 class Run(CutRun):
-    """The minimisation of a convex risk."""
+    """The run on a convex risk."""
 
     def __init__(
         self, risk: RegularizedRisk, stopping: Stopping, memory: Memory | None = None
@@ -181,7 +180,7 @@ class Run(CutRun):
         self.risk, self.stopping = risk, stopping
         self.n_instances = risk.n_instances
         self.dim = risk.space.dim
-        omega = risk.quadratic  # refuses a trace where it may be negative
+        omega = risk.quadratic  # raises SettingsError for a trace that may be negative
         self.form = omega if risk.constraints is None else None
         self.memory = memory or Memory()
         self.state = self.memory.state
@@ -193,15 +192,15 @@ class Run(CutRun):
         self.parts = blocks_of(risk)
         self.session = SerialSession(self.parts)
         self._best_cuts: tuple[list[tuple[float, Cut]], int, tuple[Any, ...] | None] | None = None
-        """Cuts that prove the lower bound, the number of their groups, and duals."""
+        """The cuts that prove the lower bound, the number of groups, and duals of constraints."""
         self._duals: tuple[Any, ...] | None = None
-        """Multipliers of further constraints, of the last restricted problem."""
+        """Dual values of further constraints in the last restricted problem."""
         self._broken: list[Any] = []
-        """The amount by which the best weight breaks each further constraint."""
+        """The violation of each further constraint by the best weight."""
         self._most_broken = 0.0
-        """The largest of these amounts, relative to the terms of its constraint."""
+        """The largest of these violations, relative to the terms of its constraint."""
         self._starts: list[Floats] = []
-        """The start of the risk, and two weights on the way back from it to the null weight."""
+        """The start of the risk, and two weights between it and the null weight."""
         if risk.start is not None:
             self._starts = [risk.null + part * (risk.start - risk.null) for part in BACKTRACKS]
 
@@ -231,7 +230,7 @@ class Run(CutRun):
         self.saved, self.oracle_calls, stalled = saved
         self.state = self.saved
         self.is_started = True
-        # At its weights the oracles have to find the losses that the file has.
+        # The oracles must find the losses in the file again, or it is of another problem.
         certificate = self.certificate
         weights = [(self.risk.null, certificate.null)]
         if certificate.best is not None:
@@ -253,7 +252,7 @@ class Run(CutRun):
         self.memory.caught = self.certificate.caught
 
     def solution(self, status: Status) -> Solution:
-        """The best weight with its certificate, and the labellings it follows from."""
+        """The best weight with its certificate, support labellings and dual values."""
         solution = super().solution(status)
         solution = replace(solution, bound=of_relaxed(solution.bound, self._most_broken))
         caught = self.certificate.caught
@@ -274,8 +273,8 @@ class Run(CutRun):
     def start(self, groups: Ints) -> list[Cut]:
         """Evaluate the null weight, which every relative gap refers to, and the start of the risk.
 
-        A start that is worse than the null weight is tried again half way back to it, twice. What
-        is remembered, or known to be the best weight of a run before, needs no oracle.
+        A start that is worse than the null weight is tried again half way back to it, twice.
+        Weights that a run before has evaluated need no oracle.
         """
         self.is_started = True
         memory = self.memory
@@ -298,7 +297,7 @@ class Run(CutRun):
         return cuts
 
     def _noted(self, planes: Planes, lower_values: Floats | None = None) -> Planes:
-        """An evaluation with Omega, after taking note of it as an upper bound."""
+        """Update the upper bound by an evaluation; the evaluation with its penalty."""
         planes = planes._replace(penalty=self.risk.penalty(planes.w))
         broken, amounts = violations(self.risk, planes.w)
         paid = self._worth(amounts)
@@ -309,7 +308,7 @@ class Run(CutRun):
         return planes
 
     def _worth(self, amounts: Sequence[Any]) -> float:
-        """What broken constraints have gained at most, by the last multipliers."""
+        """An upper bound of what violations of constraints gain, by the last dual values."""
         if self._duals is None:
             return 0.0
         each = (d if isinstance(d, list | tuple) else [d] for d in self._duals)
@@ -317,12 +316,12 @@ class Run(CutRun):
 
     @property
     def center(self) -> Floats | None:
-        """The best weight that iterations have found, else the null weight."""
+        """The best weight that iterations have found, else the null weight, else None."""
         best = self.certificate.best
         null = self.risk.null
         if best is None or self.certificate.gap >= TOO_POOR:
             return None
-        # Not a start: features of no use, which it uses as all others, would only fade away.
+        # A start uses all features alike; near it, useless features would only fade slowly.
         if not any(np.array_equal(best, w) for w in (null, *self._starts)):
             return best
         return null if violations(self.risk, null)[0] <= ADMISSIBLE else None
@@ -333,7 +332,7 @@ class Run(CutRun):
             lower_values = np.maximum(lower_values, np.bincount(groups, self.cache.values(w)))
         planes = self._called(w, groups)
         best = self.memory.best
-        if best is not None:  # new planes have to be below what oracles said at the best weight
+        if best is not None:  # no plane may exceed the losses that oracles found at the best weight
             heights = planes.intercepts + planes.slopes @ best.w
             losses = best.values + best.slacks
             if (heights > losses).any():
@@ -349,7 +348,7 @@ class Run(CutRun):
         return planes
 
     def _called(self, w: Floats, groups: Ints) -> Planes:
-        """One plane for each group at ``w``; ``groups`` are those of the instances."""
+        """Call every oracle at ``w``: one plane of each group; ``groups`` of instances, (N,)."""
         each = groups if self.cache is None else self.groups("n")
         deadline = time.time() + self.seconds_left(self.n_instances)
         started = time.perf_counter()
@@ -367,7 +366,7 @@ class Run(CutRun):
         return evaluation.summed(groups)
 
     def plane(self, i: int, w: Floats) -> tuple[float, Floats]:
-        """Call the oracle of one instance, here: intercept and slope of its plane."""
+        """Call the oracle of one instance in this process: intercept and slope of its plane."""
         self.seconds_left(1)
         block = next(block for block in self.parts if i <= block.instances[-1])
         j = i - block.instances[0]
@@ -380,9 +379,9 @@ class Run(CutRun):
         return float(plane.intercepts[0]), plane.slopes[0]
 
     def bound_by(self, offset: float, slope: Floats, size: Floats | None = None) -> None:
-        """Raise the lower bound by ``offset + <slope, w>``, which is below the hinge losses.
+        """Update the lower bound by a plane ``offset + <slope, w>`` below the hinge losses.
 
-        ``size`` (d,): the sum of the magnitudes of the terms of ``slope``, if there are several.
+        ``size``, (d,), is the sum of the magnitudes of the terms of ``slope``, if it is a sum.
         """
         upper = self.certificate.certified_upper
         size = 2.0 * self._truths + np.abs(slope if size is None else size)
@@ -390,12 +389,12 @@ class Run(CutRun):
 
     @cached_property
     def _truths(self) -> Floats:
-        """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to."""
+        """``sum_i omega_i |phi(x_i, y_i)|``, (d,), the size of the true terms of slopes."""
         return np.asarray(np.add.reduce(self.session.map(truth_size, self.dim)))
 
 
 def violations(risk: RegularizedRisk, w: Floats) -> tuple[float, list[Any]]:
-    """The largest violation of further constraints, relative to their terms, and those of each."""
+    """The largest relative violation of further constraints, and the absolute one of each."""
     if risk.constraints is None:
         return 0.0, []
     import cvxpy as cp

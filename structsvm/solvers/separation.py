@@ -1,4 +1,4 @@
-"""Blocks of instances, separated wherever they are, and the answers of problems, checked."""
+"""Separation of blocks of instances on workers, and checks of the answers of problems."""
 
 import math
 import time
@@ -25,23 +25,23 @@ from structsvm.support import (
     shown,
 )
 
-LOSS_ROUNDING = 1e-8  # rounding allowed in a loss
+LOSS_ROUNDING = 1e-8  # rounding error that is allowed in a loss
 SAME_FEATURE = 1e-6
-"""Rounding allowed between two ways to a joint feature or a loss, for the size of its largest."""
+"""Relative rounding error that is allowed between two computations of a joint feature or a loss."""
 ONE_NUMBER = int | float | np.bool_ | np.integer | np.floating
-"""What is one number, the truth values among them."""
+"""Types of a single number, truth values among them."""
 GIVEN = "separate returned the feature"
 OTHER_WEIGHTS = (1.0, -1.0, 10.0, -10.0)
-"""Sizes of the weights at which another labelling is looked for, where the first has no loss."""
+"""Sizes of the weights at which another labelling is sought if the first answer has no loss."""
 
 
 def refuse(problem: Problem, instance: int, said: str) -> NoReturn:
-    """Refuse what a method of a problem did with an instance."""
+    """Raise PluginError: ``said`` is what a method of a problem did with an instance."""
     raise PluginError(nth("instance", instance) + f": {type(problem).__name__}.{said}")
 
 
 def check_first_answer(problem: Problem, x: Any, y: Any, instance: int, w: Floats) -> Separation:
-    """The answer about an instance, with which all that a problem promises is checked."""
+    """Separate an instance, and check everything that a problem promises with the answer."""
     where = nth("instance", instance)
     with unchanged(problem, x, y, instance):
         with asked(problem, "separate", where):
@@ -74,7 +74,7 @@ def check_first_answer(problem: Problem, x: Any, y: Any, instance: int, w: Float
 
 
 def check_separation(problem: Problem, answer: object, instance: int) -> None:
-    """Check what ``separate`` returned."""
+    """Check that ``separate`` returned a Separation with a valid slack and quality."""
     if not isinstance(answer, Separation):
         returned = shown(answer)
     elif isinstance(answer.quality, Quality) and is_number(answer.slack) and answer.slack >= 0:
@@ -97,7 +97,7 @@ def check_feature(
 
 
 def check_loss(problem: Problem, loss: object, instance: int) -> float:
-    """A loss, after a check that it is one number, negative only where it may be."""
+    """A loss, after a check that it is one number, negative only for signed losses."""
     if not isinstance(loss, ONE_NUMBER):
         refuse(problem, instance, f"loss returned {shown(loss)}: return a float")
     if loss < -LOSS_ROUNDING and not problem.signed_losses:
@@ -107,10 +107,10 @@ def check_loss(problem: Problem, loss: object, instance: int) -> float:
 
 @contextmanager
 def unchanged(problem: Problem, x: Any, y: Any, instance: int) -> Iterator[None]:
-    """Refuse a problem that changes the instance or the labelling it was given in the meantime."""
+    """Refuse a problem that changes the instance or the labelling within the context."""
     before = []
     for what, value in (("instance", x), ("labelling", y)):
-        with suppress(Exception):  # of what cannot be copied nothing can be said
+        with suppress(Exception):  # objects that cannot be copied are not checked
             before.append((what, value, deepcopy(value)))
     yield
     for what, now, copied in before:
@@ -120,20 +120,20 @@ def unchanged(problem: Problem, x: Any, y: Any, instance: int) -> Iterator[None]
         said = f"{type(problem).__name__} changed the {what} that it was given"
         if attribute:
             said = f"{attribute} was changed while the {what} was separated"
-        kept = f"{said}: copy before writing, and keep settings only"
-        raise PluginError(nth("instance", instance) + ": " + kept)
+        advice = ": copy before writing, and keep settings only"
+        raise PluginError(nth("instance", instance) + ": " + said + advice)
 
 
 def _check_no_better(
     problem: Problem, x: Any, y: Any, answer: Separation, instance: int, w: Floats
 ) -> None:
-    """Check that no labelling that is found at other weights is better than one without a loss."""
+    """Check that an answer without a loss is no worse than labellings found at other weights."""
     space = problem.weight_space()
     direction = np.random.default_rng(0).standard_normal(w.size)
     for size in OTHER_WEIGHTS if answer.quality is not Quality.HEURISTIC else ():
         try:
             other = problem.separate(space.project(size * direction), x, y)
-        except StructSVMError:  # no answer at a weight that learning may never come to
+        except StructSVMError:  # learning may never come to such a weight
             continue
         check_separation(problem, other, instance)
         costs = [check_loss(problem, problem.loss(y, z), instance) for z in (answer.y, other.y)]
@@ -149,37 +149,37 @@ def _check_no_better(
             )
 
 
-BELOW = 1e-6  # part of its size by which an answer may be below the truth through rounding
+BELOW = 1e-6  # part of its size by which rounding may put an answer below the truth
 TRUTHS_IN_MEMORY = 2**28
-"""Bytes that the joint features of the true labellings may take before they are recomputed."""
-NUMBERS_AT_ONCE = 10_000  # numbers of joint features that planes are made of at once, at least
+"""Most bytes of joint features of true labellings that are stored; more are recomputed."""
+NUMBERS_AT_ONCE = 10_000  # numbers in joint features that are collected before planes are made
 MOST_BYTES = 4096
-"""A labelling that takes more is not sent: what travels in a round does not grow with T."""
-MOST_BLOCKS = 64  # sums over instances are made of so many terms, however many workers there are
+"""Largest labelling that workers send back, so that traffic does not grow with T."""
+MOST_BLOCKS = 64  # number of terms of sums over instances, which does not depend on the workers
 Question = tuple[Floats, Ints, float]
 """A weight, the group of every instance (N,), and the time after which no oracle is called."""
 Row = tuple[int, Quality, float, Floats, Floats, float, float, Labellings]
-"""Of an answer: its instance, quality and weight; the joint features of the labelling found and of
-the true one, (d,); loss and weighted slack; the labelling itself."""
+"""An answer: its instance, quality and sample weight; the joint features of the labelling found and
+of the true one, (d,); the loss, the weighted slack and the labelling."""
 
 
 @dataclass(eq=False)
 class Block:
-    """Neighbouring instances of a risk, and what it takes to make planes of answers about them."""
+    """Successive instances of a risk, which are separated by one worker."""
 
     problem: Problem
-    instances: list[int]  # their numbers in the risk
+    instances: list[int]  # the numbers of the instances in the risk
     xs: Sequence[Any]
     ys: Sequence[Any]
     sample_weight: Floats
     keeps_truths: bool
     keeps_labellings: bool
     checks_first: bool
-    """Whether all promises are still to be checked with an answer: not of a model of our own."""
+    """Whether the promises of the problem are checked with the first answer of the block."""
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def row(self, j: int, answer: Separation, dim: int) -> Row:
-        """Checked columns from which the plane of the ``j``-th instance is computed."""
+        """The checked answer about the j-th instance of the block."""
         instance = self.instances[j]
         problem = self.problem
         check_separation(problem, answer, instance)
@@ -192,23 +192,26 @@ class Block:
         labellings = None
         slack = omega * answer.slack if omega > 0 else 0.0
         if self.keeps_labellings:
-            kept = self.call("kept", instance, answer.y)
-            if kept is not None and getattr(kept, "n_bytes", 0) <= MOST_BYTES:
-                labellings = ((instance, kept, loss, 1.0),)
+            labelling = self.call("kept", instance, answer.y)
+            if labelling is not None and getattr(labelling, "n_bytes", 0) <= MOST_BYTES:
+                labellings = ((instance, labelling, loss, 1.0),)
         return instance, answer.quality, omega, phi, self.truth(j, dim), loss, slack, labellings
 
     def call(self, method: str, instance: int, *args: Any) -> Any:
-        try:  # a context around every call takes longer than many a call
+        """Call a method of the problem; errors name the instance."""
+        try:  # a context manager would take longer than many calls
             return getattr(self.problem, method)(*args)
         except Exception as error:
             raise_named(self.problem, method, nth("instance", instance), error)
 
     def feature(self, j: int, y: Any, dim: int) -> Floats:
+        """The checked joint feature of the j-th instance and a labelling, (d,)."""
         instance = self.instances[j]
         phi = self.call("joint_feature", instance, self.xs[j], y)
         return check_feature(self.problem, phi, dim, instance)
 
     def truth(self, j: int, dim: int) -> Floats:
+        """The joint feature of the j-th instance and its true labelling, (d,), perhaps stored."""
         truth = self._truths.get(j)
         if truth is None:
             truth = self.feature(j, self.ys[j], dim)
@@ -218,7 +221,7 @@ class Block:
 
 
 def blocks_of(risk: RegularizedRisk, keeps_labellings: bool = True) -> list[Block]:
-    """The instances of a risk in blocks, whose number depends on that of the instances alone."""
+    """The instances of a risk in blocks; their number depends on the number of instances alone."""
     N = risk.n_instances
     own = risk.is_model
     keeps_truths = N * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
@@ -233,7 +236,7 @@ def blocks_of(risk: RegularizedRisk, keeps_labellings: bool = True) -> list[Bloc
 
 
 def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes | None]:
-    """Planes of each block of a risk, one for each group; none for which time ran out."""
+    """The planes of each block of a risk, one for each group; None for blocks out of time."""
     w, groups, deadline = question
     (first, *_) = blocks
     w = read_only(w)
@@ -264,7 +267,7 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
             waiting = []
     else:
         with asked(problem, "separate"):
-            next(answers, None)  # raises what failed of many at once, once each has been answered
+            next(answers, None)  # lets a generator that answers many at once raise its errors
     planes += planes_of(waiting, w, groups)
     return planes + [None] * (len(blocks) - len(planes))
 
@@ -278,11 +281,11 @@ def truth_size(block: Block, dim: int) -> Floats:
 
 
 def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[Planes]:
-    """The planes of the answers about each block, summed by group."""
+    """The planes of the answers of each block, summed by group."""
     rows = list(chain.from_iterable(blocks))
     if not rows:
         return []
-    instances, answered, weights, phis, truths, losses, slacks, kept = zip(*rows, strict=True)
+    instances, answered, weights, phis, truths, losses, slacks, found = zip(*rows, strict=True)
     omega, phi, truth, slack = map(np.array, (weights, phis, truths, slacks))
     slopes = phi - truth
     slopes *= omega[:, None]
@@ -296,7 +299,7 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
         value = f"the labelling found has the value {values[at]}"
         raise OracleError(nth("instance", instances[at]) + ": " + value)
     qualities = list(answered)
-    labellings = list(kept)
+    labellings = list(found)
     caught: list[int | None] = [None] * len(instances)
     for k in np.flatnonzero(values < 0).tolist():
         if values[k] + slack[k] < -BELOW * sizes[k]:

@@ -1,4 +1,4 @@
-"""The labellings behind an answer."""
+"""Support labellings: the labellings whose cuts hold the solution."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -12,10 +12,10 @@ from structsvm.problem import RegularizedRisk, SupportLabelling
 def support_of(
     risk: RegularizedRisk, active: Sequence[tuple[float, Cut]], n_groups: int
 ) -> tuple[SupportLabelling, ...]:
-    """The labellings of active cuts with their multipliers, the heaviest first.
+    """The labellings of active cuts with their multipliers, the largest first.
 
-    A cut of several instances together stands for one labelling of each of them, so that whatever
-    the slacks were, multipliers belong to labellings of single instances.
+    A cut of several instances consists of one labelling of each, so that multipliers belong to
+    labellings of single instances with any slack.
     """
     labellings: dict[tuple[int, Hashable], list[Any]] = {}
     support: list[SupportLabelling] = []
@@ -29,21 +29,22 @@ def support_of(
             plane = cut.intercept / omega, cut.slope / omega
             support.append(SupportLabelling(single, omega * multiplier, None, truth, None, plane))
             continue
-        for instance, kept, loss, share in cut.labellings:
-            one = labellings.setdefault((instance, _identity(kept)), [kept, loss, 0.0])
-            one[2] += share * multiplier
+        for instance, y, loss, share in cut.labellings:
+            entry = labellings.setdefault((instance, _identity(y)), [y, loss, 0.0])
+            entry[2] += share * multiplier
     truths = {i: risk.problem.kept(risk.ys[i]) for i in {instance for instance, _ in labellings}}
-    for (instance, _), (kept, loss, share) in labellings.items():
+    for (instance, _), (y, loss, share) in labellings.items():
         share *= float(risk.sample_weight[instance])
-        support.append(SupportLabelling(instance, share, kept, truths[instance], loss))
+        support.append(SupportLabelling(instance, share, y, truths[instance], loss))
     return tuple(sorted(support, key=lambda item: (-item.multiplier, item.instance is None)))
 
 
-def _identity(kept: Any) -> Hashable:
-    if isinstance(kept, np.ndarray):
-        return kept.shape, kept.dtype.str, kept.tobytes()
+def _identity(y: Any) -> Hashable:
+    """A key that is equal for equal labellings, as far as their type can tell."""
+    if isinstance(y, np.ndarray):
+        return y.shape, y.dtype.str, y.tobytes()
     try:
-        hash(kept)
+        hash(y)
     except TypeError:
-        return id(kept)
-    return kept  # type: ignore[no-any-return]
+        return id(y)
+    return y  # type: ignore[no-any-return]
