@@ -17,7 +17,7 @@ from structsvm.support import Floats, hook, refuse_below, refuse_unlisted
 
 
 class ConvexAtom(Atom):
-    """A convex function; a nonnegative scalar that is not monotone, unless it says otherwise."""
+    """A convex function; by default a nonnegative scalar that is not monotone."""
 
     known_sign: str | None = "nonneg"
     monotonicity: str | None = None
@@ -43,28 +43,28 @@ class ConvexAtom(Atom):
 
 
 class OracleAtom(ConvexAtom):
-    """A convex function whose values and planes only oracles know, and so no solver of cvxpy."""
+    """A convex function whose values and planes come from oracles; solvers of cvxpy refuse it."""
 
     pool: Pool
-    """Planes found so far, shared by the copies of the atom."""
+    """The planes found so far, which copies of the atom share."""
     planes: tuple[Plane, ...] = ()
-    """The planes that held the last solution, with their multipliers; empty before there is one."""
+    """The planes that are active in the last solution, with their multipliers."""
     called: str
-    """What messages call it."""
+    """The name of the atom in messages."""
     n_terms: int
-    """Number of functions in the atom."""
+    """The number of functions in the atom."""
     parameters_of_oracle: tuple[cp.Parameter, ...] = ()
     sums_terms = False
-    """Whether the value is the sum of the terms, and not all of them."""
+    """Whether the value is the sum of the terms, instead of a vector of them."""
     own: tuple[str, ...] = ("pool", "called", "n_terms", "parameters_of_oracle")
-    """Attributes that copies have, too; cvxpy keeps in others what it knows of the arguments."""
+    """Attributes to copy; in the others cvxpy caches properties of the arguments."""
 
     @abstractmethod
     def parts(self, atom: int) -> Sequence[Part]:
-        """Parts of the atom for workers, when it has that number in its problem."""
+        """The parts of the atom, as number ``atom`` of its problem, for workers."""
 
     def copy(self, args: Any = None, id_objects: Any = None) -> Self:
-        """Copy the atom, perhaps with other arguments; known planes are shared."""
+        """A copy of the atom, perhaps with other arguments, that shares its pool."""
         if id_objects is not None and id(self) in id_objects:
             return id_objects[id(self)]  # type: ignore[no-any-return]
         other = type(self).__new__(type(self))
@@ -74,20 +74,22 @@ class OracleAtom(ConvexAtom):
         return other
 
     def split(self, slopes: Floats) -> list[Floats]:
-        """Slopes, (..., d), as those for each argument."""
+        """Slopes, (..., d), split by argument."""
         return np.split(slopes, np.cumsum([arg.size for arg in self.args])[:-1], axis=-1)
 
     def question(self, argument: Floats, deadline: float = np.inf) -> Question:
+        """A question to the oracles: an argument, (d,), values of the parameters, a deadline."""
         values = tuple(parameter.value for parameter in self.parameters_of_oracle)
         return argument, values, deadline
 
     def answer(self, point: Floats) -> Planes:
-        """Planes of all oracles at an argument, flattened, (d,), called one after another."""
+        """The planes of all oracles at an argument, flattened, (d,), in this process."""
         parts = self.parts(0)
         answers = parts[0].answers(parts, self.question(point))
         return Planes.joined([planes for planes in answers if planes is not None])
 
     def _tops(self, values: Sequence[Any]) -> Planes:
+        """The largest plane of each term at values of the arguments."""
         point = np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
         return tops(self.answer(point), self.n_terms)
 
@@ -98,7 +100,7 @@ class OracleAtom(ConvexAtom):
         )
 
     def _grad(self, values: Sequence[Any]) -> list[Any]:
-        """A subgradient by each argument, as cvxpy writes it; None where there is no value."""
+        """A subgradient by each argument in the form of cvxpy; None outside of the domain."""
         planes = self._tops(values)
         if np.isinf(planes.values).any():
             return [None] * len(self.args)
@@ -107,7 +109,7 @@ class OracleAtom(ConvexAtom):
         return [sp.csc_array(part.T) for part in self.split(slopes)]
 
     def graph_implementation(self, arg_objs: Any, shape: Any, data: Any = None) -> Any:
-        """Refuse to be handed to a solver that knows nothing of oracles."""
+        """Raise SettingsError: solvers of cvxpy cannot use oracles."""
         raise SettingsError(
             f"{self.called} is known by an oracle only, which no solver of cvxpy asks: call "
             'problem.solve(method="cutting-plane")'
@@ -118,7 +120,7 @@ class OracleAtom(ConvexAtom):
 
 
 class OracleMax(OracleAtom):
-    """A convex function ``h(x)`` that is known through an oracle: a maximum of many planes.
+    """A convex function ``h(x)``, the maximum of many planes, that an oracle evaluates.
 
     An atom of cvxpy like any other: it may stand wherever the rules of cvxpy (DCP) allow a convex
     expression, in objectives and constraints, and is solved by
@@ -127,38 +129,39 @@ class OracleMax(OracleAtom):
     Parameters
     ----------
     x : cvxpy expression, or list of expressions
-        What ``h`` is a function of; affine, unless a monotonicity is declared.
+        The argument of ``h``; affine, unless a monotonicity is declared.
     oracle : callable, or list of callables
         ``oracle(x)`` takes an array in the shape of ``x`` (several, ``oracle(x, y)``, for a list)
         and returns ``(value, slope)``: ``h(x)``, and the slope of a plane that touches ``h`` there,
         ``h(x') >= value + <slope, x' - x>``, in the shape of ``x`` (a tuple of slopes for a list).
         An oracle that cannot be sure of the maximum returns ``(value, slope, upper)``, where
         ``value`` belongs to the plane it has found and ``h(x) <= upper``; the certificate then
-        rests on these upper bounds. Who finds several planes below ``h`` at once returns values
-        ``(m,)`` and slopes ``(m, *x.shape)``, of which the largest is ``h(x)``; all of them are
-        kept. Where ``h`` has no value it returns :class:`Infeasible`. A list of callables makes a
-        vector, one entry for each, whose oracles run on different workers.
+        rests on these upper bounds. An oracle that finds several planes below ``h`` at once returns
+        values ``(m,)`` and slopes ``(m, *x.shape)``, of which the largest is ``h(x)``. Where ``h``
+        has no value it returns :class:`Infeasible`. A list of callables makes a vector with one
+        entry for each, whose oracles run on different workers.
     n_terms : int, optional
         For one oracle of many functions at once, a vector ``h``: it returns the values
         ``(n_terms,)``, the slopes ``(n_terms, *x.shape)``, and perhaps upper bounds ``(n_terms,)``.
     sign : {None, "nonneg", "nonpos"}
-        What is known of the sign of ``h``, which the rules of cvxpy may need.
+        The sign of ``h``, which the rules of cvxpy may need.
     monotonicity : {None, "increasing", "decreasing"}
-        In every entry of every argument; it lets a convex (or concave) expression stand for ``x``.
+        The monotonicity of ``h`` in every entry of every argument. With "increasing" ``x`` may be
+        convex, with "decreasing" concave.
     parameters : list of cvxpy.Parameter
-        The oracle is called with their values after those of ``x``. What is known of ``h`` is kept
-        for the next solution as long as they stay what they are.
+        The oracle is called with their values after those of ``x``. Planes of ``h`` are reused in
+        the next solution as long as these values do not change.
     label : str
-        What messages call it.
+        The name of the atom in messages.
 
     Raises
     ------
     SettingsError
-        When something of this is not what it should be.
+        When an argument has a wrong type or value.
 
     Examples
     --------
-    The worst of many scenarios, of which the oracle looks for one at a time:
+    The worst of many scenarios, which the oracle finds:
 
     >>> import cvxpy as cp
     >>> import numpy as np
@@ -227,7 +230,7 @@ class OracleMax(OracleAtom):
 
 
 def as_expressions(x: Any, label: str) -> list[cp.Expression]:
-    """The arguments of an atom, of which there may be one or several."""
+    """One argument or a list of arguments of an atom, as real expressions of cvxpy."""
     expressions = [Atom.cast_to_const(one) for one in (x if isinstance(x, list | tuple) else [x])]
     if any(one.is_complex() for one in expressions):
         raise SettingsError(f"{label} takes real arguments: give the real and the imaginary part")

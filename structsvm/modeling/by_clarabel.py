@@ -48,34 +48,35 @@ DECIDED = (*SOLVED, "PrimalInfeasible", "DualInfeasible")
 ENDLESS = ("DualInfeasible", "AlmostDualInfeasible")
 
 USABLE = (*SOLVED, "MaxIterations", "MaxTime", "NumericalError")
-"""Where Clarabel ends at a point: as good as any to ask oracles at, and the bound is checked."""
+"""Statuses of Clarabel with a point: oracles may be called there, and the bound is checked."""
 
 FIRST_BOX, LARGEST_BOX = 1e1, 1e9
-"""Where a restricted problem without a minimum is solved: the first box, in units of the start."""
+"""Half widths, in units of the variables, of the first and the largest box around the start in
+which a restricted problem without a minimum is solved."""
 
 SHIFTS = (-20, 20)
-"""Powers of two by which units are also tried: what a solver finds depends on them, a proof does
-not."""
+"""Powers of two by which units are also multiplied: the point that a solver finds depends on units,
+whereas a proof does not."""
 
 Scale = tuple[float, int]
-"""The share of the way, in powers, from the units of the data to the widths of the box that the
-constraints leave, and a power of two."""
+"""A choice of units: an exponent s for ``units^(1 - s) widths^s``, where the widths are those of
+the box that the constraints imply, and a power of two by which they are multiplied."""
 
 SCALES_TRIED: tuple[Scale, ...] = ((0, 0), (0.5, 0), (1, 0), *((0, k) for k in (*SHIFTS, -8, 8)))
-"""Those that are tried until one closes the gap."""
+"""The units that are tried in turn until the gap is closed."""
 
 CLOSED = 10.0
-"""Times the accuracy that was asked for: a gap that no other units are tried to close."""
+"""A gap below this many times the requested accuracy counts as closed."""
 
 NEARLY = 0.1
-"""Times the accuracy that was asked for: how near to the value a bound is good enough."""
+"""A bound within this many times the requested accuracy of the value is not improved."""
 
 ROUNDS_IN_A_BOX = 10
-"""Rounds after which a box grows, whatever was found in it."""
+"""Number of rounds after which a box grows in any case."""
 
 
 class Box:
-    """Around the start, larger when nothing was found in the last one, or after many rounds."""
+    """A box around the start that grows if the last round added no cut, or after many rounds."""
 
     def __init__(self, start: Floats) -> None:
         self.start = start
@@ -84,7 +85,7 @@ class Box:
         self.n_cuts = -1
 
     def grown(self, n_cuts: int, units: Floats) -> tuple[Floats, Floats]:
-        """Corners of the box for another round, by the units of the variables."""
+        """The lower and upper corner of the box for another round; UnboundedError at the end."""
         if self.width == 0.0:
             self.width = FIRST_BOX
         elif n_cuts == self.n_cuts or self.rounds == ROUNDS_IN_A_BOX:
@@ -103,29 +104,26 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class ConicAnswer:
-    """A point of a conic program and its multipliers, in the units of the user."""
+    """An approximate solution of a conic program, in the units of the user."""
 
     x: Floats
     z: Floats
     value: float
     proof: Proof
     size: float
-    """Of the terms of the objective."""
+    """The sum of the magnitudes of the terms of the objective."""
     broken: float
-    """What the inequalities that the point breaks are worth by their multipliers."""
+    """The violations of inequalities by the point, times their multipliers."""
     raw: Any
 
     @property
     def gap(self) -> float:
-        """Of value and proof, in either direction, and what the point owes to what it breaks."""
+        """The distance of value and proof, plus the effect of violated inequalities."""
         return abs(self.value - self.proof.bound) + self.broken
 
 
 class Conic(Restricted):
-    """Clarabel, with one canonical form, cuts appended as rows, and checked bounds.
-
-    ``min f(x)`` over cones is the standard form, in which ``R x <= r`` are the rows that change.
-    """
+    """Restricted problems by Clarabel: one canonical form, cuts added as rows, proved bounds."""
 
     def __init__(self, rewritten: Rewritten, box: Box, options: Mapping[str, Any]) -> None:
         self.restriction = restriction = Restriction.as_given(rewritten)
@@ -143,22 +141,22 @@ class Conic(Restricted):
         self._columns, self._heights = np.split(places, [rewritten.dim])
         self._units: Floats = np.zeros(self._program.q.size)
         self._measured = np.zeros(rewritten.n_groups, dtype=bool)
-        """Which heights had planes when columns were measured."""
+        """Whether each height had planes when columns were last measured."""
         self._tallest = 0.0
-        """The largest intercept when columns were measured."""
+        """The largest intercept when columns were last measured."""
         self._largest = 0.0
         """The size of the objective by the data."""
         self._scale = SCALES_TRIED[0]
-        """The one that closed the last gap."""
+        """The units that closed the last gap."""
         self._has_points = False
-        """Whether that is known, where the restricted problem has no minimum."""
+        """Whether the constraints are known to have a point."""
         self._raw: Any = None
-        """The last answer, without the rows, as cvxpy takes it to be its own."""
+        """The last answer, without the rows of cuts, in the form of an answer to cvxpy."""
 
     def fit(self, cuts: WorkingSet, noise: Floats) -> None:
-        """Measure the columns by the constraints and the planes; only larger planes do so again.
+        """Measure the columns by the constraints and the planes.
 
-        And the first ones of a height, of which nothing was known.
+        They are measured again for the first planes of a height, and for much larger planes.
         """
         tallest = float(np.abs(cuts.intercepts).max(initial=0.0))
         is_bounded = np.isin(np.arange(cuts.n_groups), cuts.groups)
@@ -218,7 +216,7 @@ class Conic(Restricted):
         scaled = units.scaled(program)
         for room in rooms:
             raw = self._raw_answer(scaled.with_room(room), {})
-            if str(raw.status) in ENDLESS:  # any point will do
+            if str(raw.status) in ENDLESS:  # unbounded: any point will do
                 raw = self._raw_answer(without_objective(scaled.with_room(room)), {})
             x = np.asarray(raw.x, dtype=np.float64)
             if str(raw.status) in SOLVED and np.isfinite(x).all():
@@ -226,7 +224,7 @@ class Conic(Restricted):
         return None
 
     def _in_a_box(self, program: ConicProgram, n_cuts: int) -> ConicAnswer:
-        """The answer within the first box that holds a point."""
+        """The answer within the first box in which the constraints have a point."""
         d = self._columns.size
         sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), (d, program.q.size))
         sides = sp.vstack([sides, -sides])
@@ -251,7 +249,7 @@ class Conic(Restricted):
         return super().duals()
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """Return None where the objective has curvature: a share of the way is as good there."""
+        """None for an objective with curvature, where a part of the way is as good."""
         if self._program.P.nnz > 0:
             return None
         q = self._program.q
@@ -271,15 +269,15 @@ class Conic(Restricted):
         return self._w(x * units.columns)
 
     def _w(self, x: Floats) -> Floats:
-        """The user's variables from those of the standard form."""
+        """The variables of the user from those of the canonical form."""
         return self.rewritten.tidy(np.clip(x, *self._ends)[self._columns])
 
     def _with(self, cuts: WorkingSet) -> ConicProgram:
-        """The program with ``intercept + <slope, w> - t <= 0`` for every cut, or without ``t``."""
+        """The program with ``intercept + <slope, w> - t <= 0`` for every cut; no t for NO_SLACK."""
         n = len(cuts)
         rows, places = np.nonzero(cuts.slopes)
         starts = np.arange(n + 1) + np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
-        of_height = np.where(cuts.groups == NO_SLACK, 0.0, -1.0)  # it is behind the slope
+        of_height = np.where(cuts.groups == NO_SLACK, 0.0, -1.0)  # the last entry of each row
         entries = np.repeat(of_height, np.diff(starts))
         columns = np.repeat(self._heights[cuts.groups], np.diff(starts))
         at = rows + np.arange(rows.size)
@@ -291,7 +289,7 @@ class Conic(Restricted):
         )
 
     def _solved(self, program: ConicProgram, tol: float, is_boxed: bool = False) -> ConicAnswer:
-        """In the units of the data, or larger and smaller ones where these do not close the gap."""
+        """The best answer and bound of all units that are tried until the gap is closed."""
         best: ConicAnswer | None = None
         failed: MasterError | None = None
         others = [scale for scale in SCALES_TRIED if scale != self._scale]
@@ -330,7 +328,7 @@ class Conic(Restricted):
         return best
 
     def _refuse_empty(self, cuts: WorkingSet) -> None:
-        """InfeasibleError where the constraints have no point, whatever the objective."""
+        """Raise InfeasibleError if the constraints have no point."""
         is_as_given = not (cuts.groups == NO_SLACK).any()
         if is_as_given and self._has_points:
             return
@@ -339,12 +337,12 @@ class Conic(Restricted):
             self._attempt(nothing, SCALES_TRIED[0], 1.0)
         except InfeasibleError:
             raise
-        except MasterError:  # nothing is known, and a box will tell
+        except MasterError:  # undecided; solving in a box decides
             return
         self._has_points = True
 
     def _is_empty(self, scaled: ConicProgram, z: Floats, units: Units) -> bool:
-        """Whether a ray proves that the constraints have no point: nothing is at least 1 there."""
+        """Whether a dual ray proves that the constraints have no point."""
         size = float(np.abs(z).max(initial=0.0))
         if not size > 0:
             return False
@@ -352,22 +350,22 @@ class Conic(Restricted):
         return proof(nothing, np.zeros(scaled.q.size), z / size, units.box(self._ends)).bound > 0
 
     def _columns_between(self, share: float) -> Floats:
-        """Units of the columns, some of the way to the widths of the box of the constraints."""
+        """Units ``units^(1 - share) widths^share`` of the columns, see :data:`Scale`."""
         widths = np.maximum(np.abs(self._ends[0]), np.abs(self._ends[1]))
         is_wide = (widths > 0) & np.isfinite(widths)
         wide = np.where(is_wide, widths, self._units)
         return power_of_two(self._units ** (1.0 - share) * wide**share)
 
     def _raw_answer(self, scaled: ConicProgram, options: Mapping[str, Any]) -> Any:
-        """What Clarabel returns."""
+        """The answer of Clarabel to a program."""
         options = {**options, **self.options}
         try:
             return self._chain.solver.solve_via_data(scaled.data, False, False, options)
-        except TypeError as error:  # a setting that there is none of, or of another type
+        except TypeError as error:  # an unknown setting, or a value of the wrong type
             raise SettingsError(f"Clarabel does not take its options: {error}") from error
 
     def _attempt(self, program: ConicProgram, scale: Scale, tol: float) -> ConicAnswer:
-        """Solve in units of a scale."""
+        """Solve in one choice of units; MasterError without a point."""
         share, shift = scale
         units = units_for(program, self._columns_between(share) * 2.0**shift)
         scaled = units.scaled(program)
@@ -379,7 +377,7 @@ class Conic(Restricted):
         if status == "PrimalInfeasible":
             is_proved = self._is_empty(scaled, np.asarray(raw.z, dtype=np.float64), units)
             raise InfeasibleError("the restricted problem is infeasible", is_proved)
-        if status in ENDLESS:  # a box will tell
+        if status in ENDLESS:
             raise UnboundedError(f"the restricted problem is unbounded, even in a box: {SCALES}")
         x = np.asarray(raw.x, dtype=np.float64)
         z = np.asarray(raw.z, dtype=np.float64)
@@ -409,4 +407,5 @@ class Conic(Restricted):
 
 
 def without_objective(program: ConicProgram) -> ConicProgram:
+    """The program with the objective 0."""
     return replace(program, P=0.0 * program.P, q=0.0 * program.q, offset=0.0)

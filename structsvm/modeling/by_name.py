@@ -22,11 +22,11 @@ from structsvm.modeling.rewriting import Rewritten, column
 from structsvm.support import Floats
 
 MIP_GAP = 1e-6
-"""What mixed-integer solvers are told to prove, relative to the optimal value."""
+"""Relative gap that mixed-integer solvers are asked to prove."""
 
 
 class ByName(Restricted):
-    """Any solver that cvxpy has; its bound is believed."""
+    """Restricted problems by any solver of cvxpy, whose bound is trusted."""
 
     def __init__(
         self, rewritten: Rewritten, solver: str | None, options: Mapping[str, Any]
@@ -41,13 +41,13 @@ class ByName(Restricted):
         )
         self.w_units = np.ones(rewritten.dim)
         self._levels = np.zeros(rewritten.n_groups)
-        if self.rewritten.is_mixed_integer:  # the gap to prove, where it is known how to ask
+        if self.rewritten.is_mixed_integer:  # set the gap of solvers whose option is known
             gap: dict[str, Any] = {"mip_rel_gap": 0.1 * MIP_GAP}
             asked = {"HIGHS": gap, "SCIPY": {"scipy_options": gap}}
             self.options = {**asked.get(solver or "", {}), **options}
 
     def fit(self, cuts: WorkingSet, noise: Floats) -> None:
-        """Measure as Clarabel would; integers are in their own unit."""
+        """Measure the variables as for Clarabel; the unit of integers is 1."""
         if self._measure is not None:
             self._measure.fit(cuts, noise)
             self.w_units = self._measure.w_units
@@ -57,7 +57,7 @@ class ByName(Restricted):
             self.restriction = Restriction.in_sizes(self.rewritten, self.w_units, cuts)
 
     def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
-        """The same, unless there are integers, whose unit is their own."""
+        """Minimisers in units of 2^20 and 2^-20 of those of the data; none with integers."""
         if self.rewritten.is_mixed_integer:
             return []
         minimisers = []
@@ -74,7 +74,7 @@ class ByName(Restricted):
         return minimisers
 
     def inside(self, cuts: WorkingSet, rooms: Sequence[float] = TIGHTENINGS) -> Floats | None:
-        """As Clarabel finds it; points between integers are none."""
+        """The point that Clarabel finds; None with integers."""
         return None if self._measure is None else self._measure.inside(cuts, rooms)
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:

@@ -1,4 +1,4 @@
-"""Restricted problems of the form of a risk, solved by the masters of the learner."""
+"""Restricted problems that have the form of a risk, solved by the masters of the learner."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +36,7 @@ from structsvm.problem import (
 from structsvm.support import Floats
 
 SAME_WITHIN = 1e-12
-"""By how much of their size two numbers may differ that are taken for the same."""
+"""Relative difference up to which two numbers are taken for equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +48,13 @@ class NewtonForm(Regularized):
     space: WeightSpace
     constant: float
     shares: Floats
-    """Weight of the height of each group in the objective, (n_groups,), positive."""
+    """The weight of the height of each group in the objective, (n_groups,), positive."""
     basis: Any
     """Sparse, (dim of w, dim of v), with orthonormal columns."""
 
 
 class FastMaster(Restricted):
-    """Newton's method; Clarabel where it is less exact. No constraints, and so no duals."""
+    """Newton's method, or Clarabel where that proves a better bound; without constraints."""
 
     def __init__(self, rewritten: Rewritten, form: NewtonForm, box: Box) -> None:
         self.rewritten, self.form, self._box = rewritten, form, box
@@ -62,7 +62,7 @@ class FastMaster(Restricted):
         self._noise = np.zeros(rewritten.n_groups)
 
     def fit(self, cuts: WorkingSet, noise: Floats) -> None:
-        """Newton's method needs no units."""
+        """Store the noise for Clarabel; Newton's method needs no units."""
         self._noise = noise
 
     @cached_property
@@ -70,7 +70,7 @@ class FastMaster(Restricted):
         return Conic(self.rewritten, self._box, {})
 
     def duals(self) -> list[list[Any]]:
-        """None: there are no constraints."""
+        """An empty list, because there are no constraints."""
         return []
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
@@ -88,7 +88,7 @@ class FastMaster(Restricted):
             }
         )
         answer = solved(NewtonMaster(), form, mapped, Request(tol))
-        # The minimum of this restricted problem is bounded, and its own value is above that.
+        # The value at the answer is an upper bound of the minimum of this restricted problem.
         upper = form.penalty(answer.w) + float(mapped.group_values(answer.w).sum())
         exact = np.zeros(form.space.dim)
         bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
@@ -106,7 +106,7 @@ class FastMaster(Restricted):
 
 
 def form_of(rewritten: Rewritten) -> NewtonForm | None:
-    """The form of a problem, if it is such a one."""
+    """A problem in the form of a risk; None if it has another form."""
     spaces = [space for v in rewritten.variables if (space := _space(v)) is not None]
     if (
         rewritten.constraints
@@ -136,7 +136,7 @@ def form_of(rewritten: Rewritten) -> NewtonForm | None:
 
 
 def _space(variable: cp.Variable) -> WeightSpace | None:
-    """The cone that a variable is in by its attributes; None for others."""
+    """The cone of a variable by its attributes; None for other attributes."""
     attributes = {
         name for name, value in variable.attributes.items() if value is not None and value
     }
@@ -148,13 +148,14 @@ def _space(variable: cp.Variable) -> WeightSpace | None:
 
 
 def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:
-    """The curvature of a quadratic by each variable and height; None where entries differ.
+    """The curvature c of each variable and height, if the objective is a sum of ``c / 2 |v|^2``.
 
-    ``linear`` is its gradient at zero. Read off values at random points, where no other quadratic
-    looks like one: cvxpy 1.6 gives gradients of squares of matrices row by row.
+    None for another quadratic. ``linear`` is the gradient at zero. The curvatures are computed from
+    values at random points, because cvxpy 1.6 orders gradients of squares of matrices wrongly.
     """
 
     def value(at: Floats) -> float:
+        """The objective at values of the variables and heights."""
         rewritten.put(at)
         return rewritten.value
 
@@ -177,7 +178,7 @@ def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:
 
 
 def _regularizer(slope: Floats, bend: float, space: WeightSpace) -> Regularizer | None:
-    """``slope @ w + bend / 2 |w|^2`` of one variable, up to a constant; None if it is none."""
+    """The regularizer ``slope @ w + bend / 2 |w|^2 + constant`` of a variable; None if unknown."""
     slope = basis_of(space).T @ slope
     if bend > 0:
         return SquaredNorm(bend, space.to_metric(-slope / bend))

@@ -1,4 +1,4 @@
-"""What is known of the optimal value of a program with oracles, and what the run has cost."""
+"""The certificate of a solution of a program with oracles."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from structsvm.support import counted
 
 @dataclass(frozen=True)
 class Certified:
-    """Bounds of the optimal value of a problem, and the cost of the run.
+    """The certificate of a solution: bounds of the optimal value, and the cost of the run.
 
     Examples
     --------
@@ -25,38 +25,37 @@ class Certified:
     """
 
     lower: float
-    """No feasible point has a lower objective; minus infinity where nothing is known."""
+    """Lower bound of the objective over all feasible points; minus infinity if none is known."""
     upper: float
-    """The optimal value is not higher; infinity where nothing is known."""
+    """Upper bound of the optimal value; infinity if none is known."""
     gap: float
     """``(upper - lower) / scale``."""
     scale: float
-    """The size of the terms of the objective at the point: the sum of their magnitudes, and with
-    that of an atom those of the intercept and the products of which its plane is the sum."""
+    """The sum of the magnitudes of the terms of the objective at the point. An atom counts with the
+    intercept and the products that its plane is a sum of."""
     violation: float
-    """By how much the point breaks a constraint at most, relative to the size of its terms: by
-    rounding only, unless ``bound`` says something else.
-    """
+    """The largest violation of a constraint by the point, relative to the size of its terms. It is
+    rounding only, unless ``bound`` says otherwise."""
     status: str
     """How the run ended, in a sentence."""
     bound: str
-    """What the bounds rest on."""
+    """The basis of the bounds, in words."""
     rounds: int
     oracle_calls: int
     n_cuts: int
-    """Cuts in the last restricted problem."""
+    """The number of cuts in the last restricted problem."""
     seconds: float
-    """Wall time of all."""
+    """Wall time of the whole solution."""
     oracle_seconds: float
-    """In calls of oracles, on all workers at once."""
+    """Wall time of calls of oracles, which may run on several workers at once."""
     master_seconds: float
-    """In restricted problems."""
+    """Wall time of restricted problems."""
     conflict: tuple[str, ...] = ()
-    """Of an infeasible problem: constraints that contradict each other."""
+    """Constraints that contradict each other, if the problem is infeasible."""
     history: History = field(repr=False, default_factory=History)
 
     def summary(self) -> str:
-        """Return one paragraph that says how the run ended and how good the answer is."""
+        """One paragraph on how the run ended and how good the answer is."""
         return (
             f"{self.status}. Optimal value between {self.lower:.6g} and {self.upper:.6g}, gap "
             f"{self.gap:.2g} of the size of its terms, {self.scale:.2g} ({self.bound}); "

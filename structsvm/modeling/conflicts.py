@@ -1,4 +1,4 @@
-"""Which constraints of a program without a point contradict each other."""
+"""The constraints of an infeasible program that contradict each other."""
 
 from itertools import chain
 
@@ -13,15 +13,15 @@ from structsvm.modeling.rewriting import Rewritten
 from structsvm.support import Floats
 
 SEEN = 1e-9
-"""A slack below which a constraint is kept, in units that may be far larger than its terms."""
+"""Slack above which a constraint is named, in units of the data."""
 
 
 def conflicts(
     rewritten: Rewritten, w_units: Floats, cuts: WorkingSet, constraints: list[cp.Constraint]
 ) -> tuple[str, ...]:
-    """The constraints of the user that have to give way, in words, by an elastic program.
+    """The constraints of the user that have to be relaxed, in words, by an elastic program.
 
-    MasterError where none has to: a solver was wrong.
+    Raises MasterError if none has to be, because then a solver was wrong.
     """
     restriction = Restriction.in_sizes(rewritten, w_units, cuts)
     slacks: dict[int, cp.Variable] = {}

@@ -42,25 +42,25 @@ class StructuredHinge(OracleAtom):
     """The mean structured hinge loss of labelled samples, as an atom of cvxpy.
 
     ``sum_i omega_i max_y {loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>}`` is convex in ``w``,
-    which is a variable of cvxpy or an affine expression of some: shared weights, sums of given
-    matrices and the like. It is nonnegative. What :class:`structsvm.MetricLearner` and
-    :class:`structsvm.StructuredSVM` minimise is such an atom plus a regularizer.
+    which is a variable of cvxpy or an affine expression of variables, such as shared weights or
+    sums of given matrices. It is nonnegative. :class:`structsvm.MetricLearner` and
+    :class:`structsvm.StructuredSVM` minimise such an atom plus a regularizer.
 
     Parameters
     ----------
     problem : PartitionProblem or structsvm.problem.Problem
-        What is predicted, such as ``ChangePoint()``. Of a partition problem the losses are in units
-        of those of one single cluster, as those of the learner are.
+        The problem, such as ``ChangePoint()``. The losses of a partition problem are in units of
+        those of one single cluster, as in the learner.
     Xs, ys : samples and labels
-        As the learners take them; used as they are, without scaling.
+        As for the learners, but without scaling.
     weight : cvxpy expression, or list of expressions
-        ``w`` in the form in which users see it: a vector, or a symmetric matrix. For a partition
-        problem the metric ``B``, a vector for a diagonal one; ``[B, price]`` to learn the price of
-        a cluster too, which is 1 otherwise. For a product of cones a list, one for each. Where the
-        rules of cvxpy cannot tell that it is in its cone, the atom adds that as a constraint.
+        ``w`` as a vector or a symmetric matrix. For a partition problem the metric ``B``, a vector
+        for a diagonal one; ``[B, price]`` to learn the price of a cluster too, which is 1
+        otherwise. For a product of cones a list, one for each. Where the rules of cvxpy cannot tell
+        that it is in its cone, the atom adds that as a constraint.
     sample_weight : array of shape (N,), optional
     label : str
-        What messages call it.
+        The name of the atom in messages.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class StructuredHinge(OracleAtom):
         self.called = label
         self.pool = Pool()
         self.n_terms = risk.n_instances
-        self.blocks = blocks_of(risk, keeps_labellings=False)  # planes are all that is asked
+        self.blocks = blocks_of(risk, keeps_labellings=False)  # only planes are needed
         super().__init__(*weights)
 
     def parts(self, atom: int) -> Sequence[Part]:
@@ -125,13 +125,15 @@ class StructuredHinge(OracleAtom):
 
 @dataclass(frozen=True, eq=False)
 class HingePart(Part):
+    """A block of instances of a hinge."""
+
     block: Block
     space: WeightSpace
     basis: Any
 
     @classmethod
     def answers(cls, parts: "Sequence[HingePart]", question: Question) -> list[Planes | None]:
-        """Ask about all samples at once, at the nearest weight in the cone."""
+        """Separate all instances at the projection of the weight on its cone."""
         (point, _, deadline) = question
         basis = parts[0].basis
         each = np.arange(parts[-1].block.instances[-1] + 1)
@@ -149,7 +151,7 @@ class HingePart(Part):
 def risk_and_weights(
     problem: Any, Xs: Any, ys: Any, weight: Any, sample_weight: Any, label: str
 ) -> tuple[RegularizedRisk, list[cp.Expression]]:
-    """A risk with these losses, and the weight, one expression for each factor of its cone."""
+    """The risk with these losses, and one expression for each factor of the cone of its weight."""
     weights = as_expressions(weight, label)
     if isinstance(problem, PartitionProblem):
         data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
@@ -178,7 +180,7 @@ def risk_and_weights(
 
 
 def basis_of(space: WeightSpace) -> Any:
-    """Sparse and orthonormal: ``basis @ v`` are the entries of expressions, column by column."""
+    """The sparse orthonormal matrix that maps a weight to the entries of its parts by columns."""
     blocks = [
         smat_operator(factor.order) if isinstance(factor, PSD) else sp.eye_array(factor.dim)
         for factor in factors_of(space)
@@ -197,7 +199,7 @@ def basis_of(space: WeightSpace) -> Any:
 # which is convex in the weight as well, because every a_st is affine in it.
 
 MOST_NUMBERS = 50_000_000
-"""Slopes of all segments together, 400 MB of them."""
+"""Largest number of slopes of all segments, 400 MB."""
 
 
 def segmentation_hinge(
@@ -265,10 +267,11 @@ def segmentation_hinge(
 def _hinge(
     problem: Any, i: int, X: Floats, truth: EquivalenceMatrix, B: cp.Expression, price: Any
 ) -> cp.Expression:
+    """The hinge loss of the i-th recording."""
     T = truth.n_samples
     kappa = problem.traits.kappa
     given_k = problem.traits.given_k
-    # Starts and ends of all segments that the problem allows, in the order of their ends.
+    # Starts and ends of all allowed segments, ordered by their ends.
     every = np.arange(T)
     allowed = [every[:t][rule_says(problem.allows, every[:t], t, T)] for t in range(1, T + 1)]
     starts = np.concatenate(allowed)
@@ -284,7 +287,7 @@ def _hinge(
             f"recording {i}: values are missing (NaN), and a matrix B mixes features: give a "
             "vector, for a diagonal metric, or interpolate them"
         )
-    # Of single segments X^T M X is (sum x)(sum x)^T / n, and Tr(M M_i) is
+    # For a segment S of n samples X^T M X is (sum x)(sum x)^T / n, and Tr(M M_i) is
     # sum_k |A_k n S|^2 / (|A_k| |S|).
     counts = np.maximum(_sums(~np.isnan(X), starts, ends), 1.0)
     away = _sums(np.nan_to_num(X), starts, ends) / np.sqrt(counts)
@@ -293,7 +296,7 @@ def _hinge(
     flat = slopes.reshape(starts.size, -1) @ cp.vec(B, order="F")
     gains = flat + kappa * (1.0 - 2.0 * overlaps) - price
     is_true = np.isin(starts * (T + 1) + ends, truth.boundaries[:-1] * (T + 1) + truth.breakpoints)
-    # Boundaries are nodes and segments edges, in a layer for each segment if their number is known.
+    # Boundaries are nodes and segments are edges; if K is known, there is a layer for each segment.
     layers = np.arange(truth.n_clusters if given_k else 1)[:, None] * (T + 1)
     tails = (layers + starts).ravel()
     heads = (layers + ends).ravel()
@@ -305,18 +308,18 @@ def _hinge(
 
 
 def _sums(values: Any, starts: Ints, ends: Ints) -> Floats:
-    """The sums of rows of all segments."""
+    """The sum of the rows of each segment."""
     sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
     return np.asarray(sums[ends] - sums[starts])
 
 
 class PathHinge(ConvexAtom):
-    """How much more the best path gains than a given one, from the first node to the last one."""
+    """The gain of the best path from the first node to the last, less that of a given path."""
 
     def __init__(self, gains: Any, tails: Ints, heads: Ints, edges: Ints, truth: Ints) -> None:
         self.tails, self.heads = tails, heads
         self.edges, self.truth = edges, truth
-        """Of which gain each edge is, and which of the gains are those of the given path."""
+        """The number of the gain of each edge, and the numbers of the gains of the given path."""
         super().__init__(gains)
 
     def get_data(self) -> Any:
@@ -325,7 +328,7 @@ class PathHinge(ConvexAtom):
     def numeric(self, values: Any) -> Any:
         gains = np.asarray(values[0], dtype=float).ravel()
         n = int(self.heads.max()) + 1
-        order = np.argsort(self.heads, kind="stable")  # an edge leads to a later node
+        order = np.argsort(self.heads, kind="stable")  # edges lead to later nodes
         first = np.searchsorted(self.heads[order], np.arange(n + 1))
         best = np.full(n, -np.inf)
         best[0] = 0.0
@@ -339,7 +342,7 @@ class PathHinge(ConvexAtom):
 
 
 def _with_potentials(expr: Any, args: Any, solver_context: Any = None) -> Any:  # noqa: ARG001
-    """The epigraph: a potential for each node, which rises along an edge by its gain at least."""
+    """The epigraph by potentials of nodes, which rise along each edge by at least its gain."""
     potentials = cp.Variable(int(expr.heads.max()) + 1)
     rises = potentials[expr.heads] - potentials[expr.tails]
     most = potentials[-1] - potentials[0]

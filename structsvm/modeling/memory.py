@@ -1,4 +1,4 @@
-"""What one run leaves to the next: the planes in the pools of atoms, while they are true."""
+"""Planes in the pools of atoms, which one run stores for the next as long as they hold."""
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
@@ -12,10 +12,10 @@ from structsvm.modeling.rewriting import Rewritten, StandIn
 from structsvm.support import Floats
 
 MAX_POOL_BYTES = 2**26
-"""Bytes of the planes that are kept of an atom, at most: the latest."""
+"""Most bytes of planes that are stored of an atom; the latest are."""
 
 ACTIVE_PLANE = 1e-7
-"""A multiplier below which a plane has no part in a solution."""
+"""Multiplier above which a plane is active in a solution."""
 
 
 class Memory:
@@ -28,16 +28,17 @@ class Memory:
         """The ids of the cuts of earlier runs."""
 
     def forget(self) -> None:
+        """Clear the pools."""
         for stand_in in self._stand_ins:
             stand_in.atom.pool.clear()
 
     def recall(
         self, answers: Sequence[Planes], ask: Callable[[Sequence[Floats]], Sequence[Planes]]
     ) -> list[StandIn]:
-        """Atoms of which planes are known that still hold, by one question to each oracle.
+        """The atoms whose stored planes still hold, as one call of each of their oracles shows.
 
-        ``answers`` are those at the start, which often is the last solution. An oracle may read a
-        cvxpy.Parameter or data that have changed since, and nothing else tells.
+        ``answers`` are those at the start, which often is the last solution. The call is needed
+        because an oracle may read a cvxpy.Parameter or data that have changed.
         """
         stored = [s for s in self._stand_ins if s.atom.pool.cuts and self._has_marks(s)]
         arguments = [planes.w for planes in answers]
@@ -54,10 +55,10 @@ class Memory:
         return unchanged
 
     def keep(self, cuts: WorkingSet, touches: Sequence[Touch], largest: Floats) -> None:
-        """Leave the planes of the cuts to the next run.
+        """Store the planes of the cuts for the next run.
 
-        ``touches`` are the answers of each atom at the solution, ``largest`` the sizes of terms of
-        each group.
+        ``touches`` are the answers of each atom at the solution, ``largest`` the sizes of the terms
+        of each group.
         """
         of_atoms: list[list[Cut]] = [[] for _ in self._stand_ins]
         for labellings in cuts.state()["labellings"]:
@@ -81,17 +82,18 @@ class Memory:
         return False
 
     def _has_marks(self, stand_in: StandIn) -> bool:
+        """Whether the planes in the pool belong to the present settings and parameters."""
         return stand_in.atom.pool.marks == self._marks(stand_in)
 
     def _marks(self, stand_in: StandIn) -> bytes:
-        """What the planes of an atom depend on."""
+        """The settings and parameters that the planes of an atom depend on, as bytes."""
         sizes = [arg.size for arg in stand_in.arguments]
         values = [parameter.value for parameter in stand_in.atom.parameters_of_oracle]
         return pickle.dumps((self._slack, sizes, values))
 
 
 def _is_unchanged(stand_in: StandIn, answer: Planes) -> bool:
-    """Whether the oracle of an atom says what it said at the last solution; if not, forget."""
+    """Whether an oracle answers as it did at the last solution; if not, its pool is cleared."""
     now = stand_in.touch(answer)
     atom = stand_in.atom
     then = atom.pool.touch

@@ -51,15 +51,15 @@ def solve(
     callback: Callback | None = None,
     **options: Any,
 ) -> float:
-    """Solve a convex problem with atoms that only oracles know; its optimal value.
+    """Solve a convex problem with atoms that oracles evaluate; returns its optimal value.
 
     Called as ``problem.solve(method="cutting-plane", ...)``. The variables get the best point that
     was found, ``problem.solver_stats.extra_stats`` holds its certificate
-    (:class:`~structsvm.modeling.Certified`), and each atom its ``planes``, with multipliers. Solved
-    again, a problem begins with the planes that are known of its atoms: they hold whatever the
-    value of a ``cvxpy.Parameter``, unless the oracle depends on it. Planes of an oracle that no
-    longer says at the last solution what it said there are forgotten, with an OracleWarning. Ctrl-C
-    ends the run with the best point so far.
+    (:class:`~structsvm.modeling.Certified`), and each atom its ``planes``, with multipliers. When a
+    problem is solved again, it begins with the known planes of its atoms, which hold for all values
+    of a ``cvxpy.Parameter`` that the oracle does not depend on. If an oracle answers differently at
+    the last solution, its planes are dropped with an OracleWarning. Ctrl-C ends the run with the
+    best point so far.
 
     Parameters
     ----------
@@ -68,45 +68,45 @@ def solve(
         The gap between the certified bounds at which the run ends, relative to the size of the
         terms of the objective (``scale`` in the certificate).
     max_iter : int
-        Rounds at most.
+        Most rounds.
     max_seconds : float
-        Wall time at most, looked at between oracle calls.
+        Most wall time, checked between oracle calls.
     slack : {"n", "one"}
-        Whether a sum of many maxima, as :class:`~structsvm.modeling.StructuredHinge` is one, has
-        cuts for each of them or for the sum.
+        Whether a sum of many maxima, such as :class:`~structsvm.modeling.StructuredHinge`, has cuts
+        for each of them or for the sum.
     solver : str, optional
-        What solves the restricted problems: Clarabel, whose bounds are checked, or any other solver
-        that cvxpy has, whose bounds are believed. With boolean or integer variables a
-        mixed-integer solver.
+        The solver of the restricted problems: Clarabel, whose bounds are checked, or any other
+        solver of cvxpy, whose bounds are trusted. With boolean or integer variables a mixed-integer
+        solver.
     verbose : bool
         Whether to print a line for each round.
     warm_start : bool
-        Whether to begin with the values that the variables have and the planes that are known.
+        Whether to begin with the values of the variables and the known planes of atoms.
     backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
     n_jobs : int, optional
         Where the oracles run, and on how many workers; the solution does not depend on it. Without
-        a number they run here with "auto", and on as many workers as there are cores with others.
+        a number they run in this process with "auto", and on all cores with other backends.
     callback : callable, optional
-        Sees the :class:`~structsvm.problem.HistoryEntry` of every round.
+        It is called with the :class:`~structsvm.problem.HistoryEntry` of every round.
     **options
-        For the solver of the restricted problems.
+        Options of the solver of the restricted problems.
 
     Returns
     -------
     float
-        The objective at the point that was found; infinite for a problem without a point.
+        The objective at the point that was found; infinite if the problem is infeasible.
 
     Raises
     ------
     SettingsError
-        When a setting is not what it can be, or the problem is not one for this method.
+        When a setting has a wrong value, or this method does not take the problem.
     OracleError, PluginError
-        When an oracle fails, or its answer cannot be that of a maximum of planes.
+        When an oracle fails, or its answers contradict each other.
     MasterError
-        When a restricted problem has no answer before there is a point with bounds, as where it
-        has no minimum.
+        When a restricted problem cannot be solved, for example because it is unbounded, before any
+        point has bounds.
     LearningError
-        When the run ends before there is a point that keeps the constraints.
+        When the run ends before any point keeps the constraints.
     """
     started = time.perf_counter()
     _check(problem)
@@ -119,6 +119,7 @@ def solve(
     before = [(v, v.value) for v in problem.variables()]
 
     def show(entry: HistoryEntry) -> None:
+        """Report a round."""
         entry = _signed(entry, run.rewritten.sign)
         if verbose:
             sys.stdout.write(
@@ -128,12 +129,12 @@ def solve(
         if callback is not None:
             callback(entry)
 
-    with Interrupts() as interrupts:  # what was found is kept before Ctrl-C is answered
+    with Interrupts() as interrupts:  # Ctrl-C is answered after the solution has been stored
         try:
             with interrupts.released():
                 run = ProgramRun(problem, slack, solver, options, warm_start)
             try:
-                status, value, certified = _given(
+                status, value, certified = _solution_given(
                     problem, run, method.solve(run, show, backend=workers)
                 )
             except InfeasibleError:
@@ -143,7 +144,7 @@ def solve(
             for variable, old in before:
                 variable.save_value(old)
             raise
-        # What cvxpy.Problem shows of its last solution.
+        # The attributes in which cvxpy.Problem stores its last solution.
         problem._status, problem._value = status, value  # type: ignore[assignment]
         seconds = time.perf_counter() - started
         problem._solver_stats = SolverStats(
@@ -155,10 +156,10 @@ def solve(
     return value
 
 
-def _given(
+def _solution_given(
     problem: cp.Problem, run: ProgramRun, solution: Solution
 ) -> tuple[str, float, Certified]:
-    """Give the problem its solution: the status as cvxpy names it, the value, the certificate."""
+    """Store a solution in the problem; its status for cvxpy, its value and its certificate."""
     run.give(solution.w, problem)
     status = solution.status
     bounds = (solution.lower, solution.upper)
@@ -178,7 +179,7 @@ def _given(
 
 
 def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certified]:
-    """The same of a problem without a point."""
+    """Clear the solution of an infeasible problem; status, value and certificate as above."""
     conflict = run.conflicts(problem.constraints)
     duals = chain.from_iterable(c.dual_variables for c in problem.constraints)
     for leaf in (*problem.variables(), *duals):
@@ -188,7 +189,7 @@ def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certi
 
 
 def _certified(run: ProgramRun, bounds: tuple[float, float], status: str, bound: str) -> Certified:
-    """The certificate, for the direction of the user's objective."""
+    """The certificate of a run, whose bounds are negated for a maximisation."""
     sign = run.rewritten.sign
     scale = run.certificate.scale
     scale = np.nan if scale is None else scale
@@ -213,12 +214,12 @@ def _certified(run: ProgramRun, bounds: tuple[float, float], status: str, bound:
 
 
 def _signed(entry: HistoryEntry, sign: float) -> HistoryEntry:
-    """A round, in the direction of the user's objective."""
+    """A round, whose bounds are negated for a maximisation."""
     return entry if sign > 0 else replace(entry, lower=-entry.upper, upper=-entry.lower)
 
 
 def _check(problem: cp.Problem) -> None:
-    """Check that a problem is one for this method."""
+    """Refuse a problem that this method does not take."""
     atoms = atoms_of(problem.objective, *problem.constraints)
     if not atoms:
         raise SettingsError(

@@ -1,4 +1,4 @@
-"""Oracles as workers hold them, and the check of what they return."""
+"""The parts of atoms that workers call, and the checks of answers of oracles."""
 
 import time
 from abc import ABC, abstractmethod
@@ -16,27 +16,28 @@ from structsvm.problem import Quality
 from structsvm.support import Floats, read_only, shown
 
 TOLERANCE = 1e-9
-"""Rounding allowed in a sign that was declared, relative to the size of the numbers."""
+"""Rounding error that is allowed in a declared sign or monotonicity, relative to the numbers."""
 
 DIGITS = 64.0
-"""Of the rounding unit of a type with fewer digits than a double, what answers in it are off by."""
+"""Assumed error of answers in a type shorter than a double, in rounding units of that type."""
 
 Question = tuple[Floats, tuple[Any, ...], float]
-"""An argument, flattened, (d,), parameters, and the time after which no oracle is called."""
+"""An argument, flattened, (d,), values of parameters, and the time after which no oracle is
+called."""
 
 
 @dataclass(frozen=True, eq=False)
 class Infeasible:
-    """What an oracle returns at a point where its function has no value, as if it were infinite.
+    """The answer of an oracle at a point ``x`` where its function has no finite value.
 
-    ``value + <slope, x' - x> <= 0`` holds for every ``x'`` at which it has one, and ``value > 0``:
-    the plane cuts the point off. For a linear program without a point, ``y`` of Farkas' lemma
-    gives it.
+    ``value + <slope, x' - x> <= 0`` holds for every ``x'`` at which it has one, and ``value > 0``,
+    so that the plane cuts ``x`` off. For an infeasible linear program the vector of Farkas' lemma
+    gives such a plane.
 
     Parameters
     ----------
     value : float, or array of shape (m,)
-        Of one plane at ``x``, or of several.
+        The value at ``x`` of one plane, or of several.
     slope : array in the shape of ``x``, or m of these in the shape ``(m, *x.shape)``
         A tuple of slopes for several arguments.
 
@@ -64,7 +65,7 @@ class Infeasible:
 
 @dataclass(frozen=True, eq=False)
 class Part(ABC):
-    """Oracles of neighbouring terms of one atom, which a worker holds."""
+    """Oracles of successive terms of one atom, which one worker calls."""
 
     atom: int
     """The number of the atom in its problem."""
@@ -72,11 +73,11 @@ class Part(ABC):
     @classmethod
     @abstractmethod
     def answers(cls, parts: Sequence[Any], question: Question) -> list[Planes | None]:
-        """The planes of each of some parts of one atom; None after the deadline."""
+        """The planes of each of several parts of one atom; None after the deadline."""
 
 
 def ask(share: Sequence[Part], of_atoms: Sequence[Question]) -> list[Planes | None]:
-    """Planes of each part."""
+    """The planes of each part of a worker's share; None after the deadline."""
     answers: list[Planes | None] = []
     for a, some in groupby(share, lambda part: part.atom):
         parts = list(some)
@@ -85,22 +86,22 @@ def ask(share: Sequence[Part], of_atoms: Sequence[Question]) -> list[Planes | No
 
 
 def rounding_of(array: Any) -> float:
-    """What computed numbers are off by, relative to their terms: 0 of doubles and of integers."""
+    """The assumed relative error of computed numbers; 0 for doubles and integers."""
     is_short = array.dtype.kind == "f" and array.dtype.itemsize < 8
     return DIGITS * float(np.finfo(array.dtype).eps) if is_short else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class OraclePart(Part):
-    """One oracle, of one term or of all terms of its atom, and what was declared of it."""
+    """One oracle, of one term or of all terms of its atom, with its declared properties."""
 
     terms: range
     """Numbers of the terms in the atom."""
     name: str
-    """What messages call it."""
+    """The name of the oracle in messages."""
     oracle: Callable[..., Any]
     has_one_value: bool
-    """Whether it returns a number and one slope, and not a vector and several."""
+    """Whether it returns one value and its slope, instead of one for each term."""
     shapes: Sequence[tuple[int, ...]]
     """Shapes of the arguments."""
     sign: str | None
@@ -114,10 +115,11 @@ class OraclePart(Part):
         ]
 
     def _refuse(self, answer: str, kind: type[StructSVMError] = PluginError) -> NoReturn:
+        """Raise an error that describes what the oracle returned."""
         raise kind(f"{self.name}: the oracle returned {answer}")
 
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
-        """Call the oracle at an argument, and check what it says."""
+        """Call the oracle at an argument, and check its answer."""
         returned = self._called(point, parameters)
         is_outside = isinstance(returned, Infeasible)
         plane = (returned.value, returned.slope) if is_outside else returned
@@ -156,7 +158,7 @@ class OraclePart(Part):
         )
 
     def _lead(self, value: Any) -> tuple[int, ...]:
-        """What the shapes of values and slopes begin with: (m,) for m planes."""
+        """The leading shape of values and slopes: (m,) for m planes, () for one."""
         lead = value.shape if hasattr(value, "shape") else np.shape(value)
         if lead == (0,):
             self._refuse("no plane: return one at least")
@@ -165,22 +167,22 @@ class OraclePart(Part):
     def _check_declared(
         self, values: Floats, uppers: Floats, slopes: Floats, tolerance: float, is_outside: bool
     ) -> None:
-        """Refuse values of functions and slopes of planes that are not what was declared."""
+        """Refuse upper bounds below values, and signs and slopes that were declared otherwise."""
         room = tolerance * np.maximum(1.0, np.abs(values))
-        kept: dict[str, Any] = {"an upper bound below its value": uppers - values >= -room}
+        checks: dict[str, Any] = {"an upper bound below its value": uppers - values >= -room}
         if self.sign is not None and not is_outside:
             signed = values if self.sign == "nonneg" else -values
-            kept[f"another sign than declared by sign={self.sign!r}"] = signed >= -room.max()
+            checks[f"another sign than declared by sign={self.sign!r}"] = signed >= -room.max()
         if self.monotonicity is not None:
             rises = slopes if self.monotonicity == "increasing" else -slopes
             least = -tolerance * max(1.0, float(np.abs(slopes).max(initial=0.0)))
             said = f"another slope than declared by monotonicity={self.monotonicity!r}"
             rise = rises.min(axis=1, initial=np.inf)
-            kept[said] = (rise if rise.size == values.size else rise.min(keepdims=True)) >= least
-        for what, of_terms in kept.items():
-            if not of_terms.all():
-                k = int(of_terms.argmin())
-                self._refuse(f"{what}, with the value {values[k]} of term {k}", OracleError)
+            checks[said] = (rise if rise.size == values.size else rise.min(keepdims=True)) >= least
+        for fault, is_fine in checks.items():
+            if not is_fine.all():
+                k = int(is_fine.argmin())
+                self._refuse(f"{fault}, with the value {values[k]} of term {k}", OracleError)
 
     def _called(self, point: Floats, parameters: tuple[Any, ...]) -> Any:
         """Call the oracle with read-only arrays, and with numbers for scalars."""
@@ -201,7 +203,7 @@ class OraclePart(Part):
             raise OracleError(said) from error
 
     def _slopes(self, returned: Any, lead: tuple[int, ...]) -> tuple[Floats, float]:
-        """Slopes that an oracle returned, as rows of a matrix (n, d), and their rounding error."""
+        """The returned slopes as rows of a matrix (n, d), and their relative rounding error."""
         n = len(self.shapes)
         each = [returned] if len(self.shapes) == 1 else returned
         if not isinstance(each, tuple | list) or len(each) != n:
@@ -219,7 +221,7 @@ class OraclePart(Part):
     def _numbers(
         self, what: str, returned: Any, lead: tuple[int, ...], shape: tuple[int, ...] = ()
     ) -> tuple[Floats, float]:
-        """Finite real numbers of each plane, (n, *shape), and what they are off by."""
+        """The returned numbers of each plane, (n, *shape), and their relative rounding error."""
         due = (*lead, *shape)
         try:
             array = np.asarray(returned.toarray() if sp.issparse(returned) else returned)

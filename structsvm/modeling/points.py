@@ -1,4 +1,4 @@
-"""Points of a program, how much they break its constraints, and points near by that keep them."""
+"""Points of a program, their violations of constraints, and nearby points that keep them."""
 
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,29 +13,29 @@ from structsvm.solvers.certificate import KEPT_EXACTLY
 from structsvm.support import Floats, Ints
 
 LEAST = 1e-4
-"""Of the size by the data, what terms count for at least: all may vanish at a point."""
+"""Part of their size by the data that terms count for at least: all may vanish at a point."""
 
 FIRST_STEP, LEAST_STEP = 64.0, 1e-6
-"""Times the violation, the first share of the way to a point inside that is tried; at most this."""
+"""The first step towards a point inside: FIRST_STEP times the violation, and at most LEAST_STEP."""
 
 LONGER = 8.0
-"""By how much the next share is larger."""
+"""Factor from one step to the next."""
 
 CORRECTED_ABOVE = 1e-15
-"""Of its terms, what an equality may be broken by without being corrected."""
+"""Violation of an equality, relative to its terms, above which it is corrected."""
 
 SETTLED = 1e-3
-"""Of what equalities were broken by, what is left where a correction has worked."""
+"""Part of a violation of equalities that may be left after a successful correction."""
 
 MOST_SHARE = 0.5
-"""Of themselves, by how much entries are changed to keep equalities."""
+"""Largest relative change of entries by which equalities are corrected."""
 
 MOST_ENTRIES = 10**6
-"""Of the matrix of equalities that points are projected on."""
+"""Most entries of a matrix of equalities for which points are corrected."""
 
 
 class Point(NamedTuple):
-    """Values of the variables, and of the groups there or above them."""
+    """Values of the variables, and upper bounds of the groups there."""
 
     w: Floats
     values: Floats
@@ -54,26 +54,26 @@ class Point(NamedTuple):
 class Points:
     """The feasible set of a program, in the variables of the user and the heights of the groups.
 
-    It is convex, and ``(w, h)`` is in it only if some ``h' <= h`` is that keeps the planes of all
-    atoms at ``w``. So on the way from a point that breaks inequalities to one that keeps them with
-    room there are points that keep them, whose values are at most those between.
+    It is convex, so that the way from a point that breaks inequalities to one that keeps them with
+    room leads through points that keep them, at which the groups are at most as high as the
+    interpolated values.
     """
 
     def __init__(self, rewritten: Rewritten) -> None:
         self.rewritten = rewritten
         self.units: Floats = np.zeros(rewritten.dim)
         self.least: Sizes = [0.0] * (1 + len(rewritten.constraints))
-        """What the terms of the objective and of the constraints count for at least."""
+        """The least sizes that terms of the objective and of each constraint count for."""
 
     def measure(self, units: Floats, levels: Floats) -> None:
-        """Take the sizes of variables and groups by the data."""
+        """Set the sizes of variables and groups by the data."""
         self.units = units
         self.rewritten.put(np.append(units, levels))
         sizes = self.rewritten.sizes_at(units, levels, units)
         self.least = [LEAST * np.asarray(size) for size in sizes]
         self.least[0] = float(self.least[0]) or 1.0
 
-    @np.errstate(all="ignore")  # outside of the domain of a function, as of a logarithm
+    @np.errstate(all="ignore")  # points may be outside of the domain of a function
     def at(self, w: Floats, values: Floats, heights: Floats) -> Point:
         """The point of these values of variables and groups; ``heights`` are sizes of groups."""
         rewritten = self.rewritten
@@ -85,7 +85,7 @@ class Points:
         return Point(w, values, rewritten.value, broken, float(scale))
 
     def towards(self, inside: Point, point: Point, heights: Floats) -> Point:
-        """The first point that keeps the constraints, on the way to one that does."""
+        """The first point that keeps the constraints on the way from ``point`` to ``inside``."""
         share = min(FIRST_STEP * point.broken, LEAST_STEP)
         while share < 1.0:
             w = point.w + share * (inside.w - point.w)
@@ -97,7 +97,7 @@ class Points:
         return inside
 
     def on_equalities(self, w: Floats) -> Floats:
-        """A point near by that keeps the equalities, and the attributes of the variables."""
+        """A nearby point that keeps the equalities and the attributes of the variables."""
         if self._equalities is None:
             return w
         matrix, offset = self._equalities
@@ -113,7 +113,7 @@ class Points:
         return self.rewritten.tidy(w - units * step)
 
     def _by_shares(self, w: Floats, matrix: Floats, away: Floats) -> Floats:
-        """Each entry, or each matrix in a cone, is changed by a share of itself: it stays there."""
+        """A correction of equalities that scales entries, and whole matrices that are in a cone."""
         columns = matrix * w
         starts = self._starts
         shares = np.linalg.lstsq(np.add.reduceat(columns, starts, axis=1), away)[0]
@@ -123,7 +123,7 @@ class Points:
 
     @cached_property
     def _starts(self) -> Ints:
-        """Where each entry begins, and each semi-definite matrix as a whole."""
+        """The first place of each part that is scaled: an entry, or a semi-definite matrix."""
         starts = []
         places = np.arange(self.rewritten.dim, dtype=np.float64)
         for v, part in zip(self.rewritten.variables, self.rewritten.split(places), strict=True):
@@ -149,12 +149,12 @@ class Points:
 
 
 def _holds_complex(expression: Any) -> bool:
-    """Whether an expression, or anything that it is made of, is complex."""
+    """Whether an expression or a part of it is complex."""
     return expression.is_complex() or any(map(_holds_complex, expression.args))
 
 
 def _entries(expression: Any) -> Floats:
-    """Of the value of an expression; of a complex one the real and the imaginary parts."""
+    """The entries of the value of an expression: real parts, and then imaginary ones if complex."""
     value = expression.value
     if not expression.is_complex():
         return column(value)
@@ -162,7 +162,7 @@ def _entries(expression: Any) -> Floats:
 
 
 def _by_probes(rewritten: Rewritten, equal: list[Any]) -> Floats:
-    """The entries of affine expressions at each unit vector, one after another, (size, dim)."""
+    """The entries of affine expressions at each unit vector, (size, dim)."""
     columns = []
     for unit in np.eye(rewritten.dim):
         rewritten.put(unit)

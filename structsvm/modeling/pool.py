@@ -1,4 +1,4 @@
-"""Planes that are known of an atom, and what its oracles said where they last touched."""
+"""The known planes of an atom, and the answers of its oracles at the last solution."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +10,7 @@ from structsvm.problem import Quality
 from structsvm.support import Floats
 
 SLIPS = 1e-7
-"""By how much of the size of its terms a value may be below an earlier plane, by rounding."""
+"""Part of its terms by which rounding may put a value below an earlier plane."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,31 +31,30 @@ class Plane:
     """
 
     term: int | None
-    """Which of the functions of the atom it is below; -1 for their sum, and None for a plane of
-    :class:`Infeasible`, which the argument has to keep at 0 or below."""
+    """The number of the function of the atom that it bounds; -1 for their sum, and None for a plane
+    of :class:`Infeasible`, which has to be at most 0 at the argument."""
     intercept: float
     slope: Any
     """In the shape of the argument; a tuple of several for several arguments."""
     multiplier: float
-    """How much the objective would grow for each unit by which the plane rose."""
+    """The derivative of the optimal value by the intercept."""
 
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """What an oracle said at one argument: asked again, it says the same unless it has changed."""
+    """The answer of an oracle at one argument, which shows later whether the oracle has changed."""
 
     argument: Floats
     lowers: Floats
-    """Of each group, (n,); infinite where the oracle has no value."""
+    """Lower bounds of the groups, (n,); infinite where the oracle has no value."""
     uppers: Floats
-    slopes: Floats
-    """(n, d)."""
+    slopes: Floats  # (n, d)
     sizes: Floats
-    """Of the terms of each value, which rounding is relative to."""
+    """The magnitudes of the terms of each value, which rounding is relative to, (n,)."""
 
     @classmethod
     def of(cls, planes: Planes, n_groups: int) -> "Touch":
-        """By planes in the space of the argument."""
+        """From planes in the space of the argument."""
         planes = tops(planes, n_groups)
         is_guess = planes.quality is Quality.HEURISTIC
         uppers = planes.values + (np.inf if is_guess else planes.slacks)
@@ -63,21 +62,22 @@ class Touch:
         return cls(planes.w, planes.values, uppers, planes.slopes, sizes)
 
     def differs(self, now: "Touch") -> int | None:
-        """A group whose values then and now exclude each other; None where there is none."""
+        """A group whose bounds then and now contradict each other; None if there is none."""
         room = SLIPS * np.maximum(self.sizes, now.sizes)
         apart = (self.lowers > now.uppers + room) | (now.lowers > self.uppers + room)
         return int(apart.argmax()) if apart.any() else None
 
     def has_other_slopes(self, now: "Touch") -> bool:
+        """Whether slopes then and now differ by more than rounding."""
         room = SLIPS * np.abs(self.slopes).max(initial=0.0)
         return bool((np.abs(self.slopes - now.slopes) > room).any())
 
 
 def tops(planes: Planes, n_groups: int) -> Planes:
-    """The largest plane of each group; of infinite value where there is none."""
+    """The largest plane of each of ``n_groups`` groups; its value is infinite if there is none."""
     order = np.argsort(planes.values, kind="stable")
     last = np.full(n_groups + 1, -1)
-    last[planes.groups[order]] = order  # those without a slack are behind
+    last[planes.groups[order]] = order  # NO_SLACK, -1, writes to the extra last entry
     which = last[:n_groups]
     none = which < 0
     return planes._replace(
@@ -92,20 +92,21 @@ def tops(planes: Planes, n_groups: int) -> Planes:
 
 @dataclass
 class Pool:
-    """The planes found below one atom, whatever problem it was in: where the next run begins."""
+    """The known planes below one atom, in any problem, with which the next run begins."""
 
     marks: bytes = b""
-    """The slack, and the values of the parameters of the oracle, for which they hold."""
+    """The settings and values of parameters for which the planes hold."""
     cuts: list[Cut] = field(default_factory=list)
-    """In the space of the argument."""
+    """The planes, in the space of the argument."""
     quality: Quality = Quality.EXACT
-    """The weakest of the answers that they are of."""
+    """The weakest quality of the answers that the planes come from."""
     largest: float = 0.0
-    """The size of the terms that their intercepts were computed from, at most."""
+    """The largest size of the terms that the intercepts were computed from."""
     touch: Touch | None = None
-    """The answer at the last solution."""
+    """The answer of the oracles at the last solution."""
 
     def clear(self) -> None:
+        """Drop all planes."""
         self.cuts = []
         self.quality = Quality.EXACT
         self.touch = None

@@ -1,4 +1,4 @@
-"""Restricted problems, in which variables and cuts stand for atoms, and what solves them."""
+"""Restricted problems, in which variables above cuts replace atoms, and the base of solvers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from structsvm.support import Floats, hook
 
 
 class Restriction:
-    """A problem with a variable in the place of each atom, above its cuts, in units of its own.
+    """A problem in which a variable, its height, replaces each atom, scaled to given units.
 
-    Variables with attributes stay in the unit of the user.
+    Variables with attributes keep the unit of the user.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Restriction:
         hidden = [v for v in own if v.id not in present or any(v.attributes.values())]
         beside = {v.id: cp.Variable(v.size) for v in hidden}
         self.plain = [beside.get(v.id, v) for v in own]
-        """For each variable and height one that stays as it is where cvxpy writes cones."""
+        """For each variable and height a variable that the canonical form of cvxpy preserves."""
         self.links: list[cp.Constraint] = [beside[v.id] == cp.vec(v, order="F") for v in hidden]
         self.problem = cp.Problem(cp.Minimize(objective), [*self.constraints, *self.links])
 
@@ -60,7 +60,7 @@ class Restriction:
 
     @classmethod
     def in_sizes(cls, rewritten: Rewritten, w_units: Floats, cuts: WorkingSet) -> "Restriction":
-        """In units of the data, so that its numbers are of the order of 1."""
+        """In units of the data, so that numbers are of the order of 1."""
         heights = levels(cuts, w_units)
         rewritten.put(np.append(w_units, heights))
         sizes = rewritten.sizes_at(w_units, heights, w_units)
@@ -68,12 +68,12 @@ class Restriction:
         return cls(rewritten, units[0], units[1], units[2:])
 
     def in_units(self, cuts: WorkingSet) -> tuple[Floats, Floats]:
-        """Intercepts and slopes of cuts below the heights."""
+        """Intercepts and slopes of cuts, converted to the units."""
         units = self.height_units[cuts.groups]
         return cuts.intercepts / units, cuts.slopes * (self.w_units / units[:, None])
 
     def rows(self, cuts: WorkingSet, outside: Any = 0.0) -> cp.Constraint:
-        """The cuts as a constraint of cvxpy; those without a slack are ``outside`` at most."""
+        """The cuts as a constraint of cvxpy; those without a slack are at most ``outside``."""
         intercepts, slopes = self.in_units(cuts)
         w = cp.hstack([cp.vec(v, order="F") for v in self.variables])
         heights = cp.hstack([*self.heights, outside])
@@ -81,12 +81,12 @@ class Restriction:
         return constraint
 
     def multipliers(self, cuts: WorkingSet, of_rows: Floats) -> Floats:
-        """Multipliers of the cuts, in the units of the user, from those of the rows."""
+        """The multipliers of cuts in the units of the user, from those of the rows."""
         return np.asarray(of_rows * (self.objective_unit / self.height_units[cuts.groups]))
 
 
 def levels(cuts: WorkingSet, w_units: Floats) -> Floats:
-    """The size of each group: of its largest intercept, and of its slopes at the units."""
+    """The size of each group by its cuts: the largest intercept, or slope times units."""
     sizes = np.maximum(np.abs(cuts.intercepts), np.abs(cuts.slopes) @ w_units)
     largest = np.zeros(cuts.n_groups)
     np.maximum.at(largest, cuts.groups, sizes)
@@ -94,7 +94,7 @@ def levels(cuts: WorkingSet, w_units: Floats) -> Floats:
 
 
 def _scaled(constraint: Any, original: cp.Constraint, unit: Any) -> cp.Constraint:
-    """A constraint in its unit, and another than the original one."""
+    """A copy of a constraint, divided by its unit."""
     args = constraint.args
     scaled: cp.Constraint
     if np.all(unit == 1.0):
@@ -113,18 +113,18 @@ SCALES = (
 )
 
 OUTGROWN = 2.0**20
-"""By how much a size has to exceed its unit for units to be measured again."""
+"""Factor by which a size has to exceed its unit before units are measured again."""
 
 
 TIGHTENINGS = (2.0**-8, 2.0**-16, 2.0**-24)
-"""Of the units of rows, by how much constraints are tightened to find a point inside."""
+"""Room of constraints, in units of their rows, that is tried in turn to find a point inside."""
 
 DEEP = (2.0**-2, 2.0**-4, 2.0**-6, *TIGHTENINGS)
-"""The same, to find one far inside."""
+"""Room that is tried in turn to find a point far inside."""
 
 
 class InfeasibleError(MasterError):
-    """The restricted problem has no point, and so neither has the problem."""
+    """The restricted problem, and therefore the problem, is infeasible."""
 
     def __init__(self, words: str, is_proved: bool = False) -> None:
         super().__init__(words)
@@ -132,11 +132,11 @@ class InfeasibleError(MasterError):
 
 
 class UnboundedError(MasterError):
-    """The restricted problem has no minimum; the problem may have one."""
+    """The restricted problem is unbounded; the problem may be bounded."""
 
 
 class Restricted(ABC):
-    """Solves restricted problems."""
+    """Base of solvers of the restricted problems of a program."""
 
     restriction: Restriction
     w_units: Floats
@@ -144,9 +144,7 @@ class Restricted(ABC):
 
     @abstractmethod
     def fit(self, cuts: WorkingSet, noise: Floats) -> None:
-        """Measure the variables by the constraints and by planes, of which an intercept below the
-        ``noise`` of its group is rounding.
-        """
+        """Set the units by constraints and planes; intercepts below ``noise`` are rounding."""
 
     @abstractmethod
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
@@ -154,22 +152,22 @@ class Restricted(ABC):
 
     @hook
     def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
-        """Minimisers of the same problem, computed after a change of units: rounding differs."""
+        """Minimisers of the same problem in other units, in which rounding differs."""
         return []
 
     @hook
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """The point nearest to another at which the objective is at most ``level``, if known."""
+        """The point nearest to ``center`` with an objective of at most ``level``; None: unknown."""
         return None
 
     @hook
     def inside(self, cuts: WorkingSet, rooms: Sequence[float] = TIGHTENINGS) -> Floats | None:
-        """A point that keeps all inequalities with the first room for which there is one."""
+        """A point that keeps inequalities with the first possible of these rooms; None: unknown."""
         return None
 
     @hook
     def duals(self) -> list[list[Any]]:
-        """Dual values of the last solution of the constraints of the rewritten problem."""
+        """The dual values of the constraints of the rewritten problem in the last solution."""
         own = self.restriction
         duals = []
         for constraint, unit in zip(own.constraints, own.constraint_units, strict=True):

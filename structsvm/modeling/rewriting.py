@@ -1,4 +1,4 @@
-"""A problem with atoms that oracles know, written as one with a variable in the place of each."""
+"""Problems rewritten with a variable in the place of each atom that oracles evaluate."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,45 +26,44 @@ from structsvm.problem import Quality
 from structsvm.support import Floats, Ints
 
 Sizes = list[Any]
-"""A positive number for the objective, and for each (entry of a) constraint: what its terms are of
-the size of.
-"""
+"""The sum of the magnitudes of the terms of the objective, and of each (entry of a) constraint."""
 
 
 OF_VALUES = ("boolean", "integer", "bounds", "sparsity")
-"""Attributes that rules of cvxpy for curvature do not ask for."""
+"""Attributes that parameters cannot have, and that the rules for curvature do not need."""
 
 
 @dataclass(eq=False)
 class StandIn:
-    """An atom, and what stands for it."""
+    """An atom, and the variables that replace it."""
 
     number: int
     atom: OracleAtom
     arguments: list[cp.Expression]
-    """Affine."""
+    """The arguments, which are affine."""
     heights: cp.Variable
-    """Heights of the groups, above the planes."""
+    """The height of each group, which is above its planes."""
     groups: Ints
     """The group of each term, from 0."""
     first: int
-    """The number in the problem of the first group."""
+    """The number of its first group in the problem."""
     matrix: Any = None
     offset: Any = None
     """The arguments are ``matrix @ w + offset``."""
     quality: Quality = Quality.EXACT
-    """The weakest answer that planes are of, also those of runs before."""
+    """The weakest quality of all answers, also in earlier runs."""
 
     @property
     def rows(self) -> slice:
-        """Its groups among those of the problem."""
+        """The slice of its groups among those of the problem."""
         return slice(self.first, self.first + self.heights.size)
 
     def touch(self, answer: Planes) -> Touch:
+        """An answer of its oracles, to compare later ones with."""
         return Touch.of(answer, self.heights.size)
 
     def lifted(self, cut: Cut) -> Cut:
-        """A plane of the atom as a cut in the user's variables, which has it for its labelling."""
+        """A plane of the atom as a cut in the user's variables, with the plane as its labelling."""
         intercept = float(cut.intercept + cut.slope @ self.offset)
         slope = cut.slope @ self.matrix
         labellings = ((self.number, cut, 0.0, 1.0),)
@@ -72,7 +71,7 @@ class StandIn:
         return Cut(group, intercept, np.asarray(slope), labellings)
 
     def plane(self, cut: Cut, multiplier: float) -> Plane:
-        """A cut of the atom as users see it."""
+        """A plane of the atom as users see it."""
         terms = np.flatnonzero(self.groups == cut.group)
         term = -1 if terms.size > 1 else next(iter(terms.tolist()), None)
         pieces = zip(self.atom.split(cut.slope), self.atom.args, strict=True)
@@ -81,10 +80,10 @@ class StandIn:
 
 
 class Rewritten:
-    """The problem that is left, a minimisation over one vector ``w`` of all variables.
+    """The rewritten problem, a minimisation over one vector ``w`` of all variables and the heights.
 
-    A variable, above the planes of the atom, is in the place of every atom: ``f(h(x)) <= 0`` with
-    ``f`` increasing is ``f(t) <= 0`` for some ``t >= h(x)``, and so for objectives.
+    A height above the planes of an atom replaces the atom: ``f(h(x)) <= 0`` with ``f`` increasing
+    means ``f(t) <= 0`` for some ``t >= h(x)``, and the same holds for objectives.
     """
 
     def __init__(self, problem: cp.Problem, slack: str) -> None:
@@ -92,7 +91,7 @@ class Rewritten:
         self.sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
         self.stand_ins: list[StandIn] = []
         self._complex: list[tuple[Any, Any, Any]] = []
-        """Complex variables, and the real ones in the place of each."""
+        """Complex variables, and the two real variables that replace each."""
         self._inner: list[cp.Variable] = []
         self._domain: list[cp.Constraint] = []
         standing: dict[int, cp.Expression] = {
@@ -106,25 +105,25 @@ class Rewritten:
             *(replaced(constraint, standing) for constraint in problem.constraints),
             *self._domain,
         ]
-        """Constraints of the user first, in their order."""
+        """The constraints of the user, in their order, and then others."""
         self.variables: list[cp.Variable] = [
             *(v for v in problem.variables() if not v.is_complex()),
             *chain.from_iterable(halves for _, *halves in self._complex),
             *self._inner,
         ]
         self.leaves = [*self.variables, *(stand_in.heights for stand_in in self.stand_ins)]
-        """Variables and heights."""
+        """The variables and the heights."""
         self._ends = np.cumsum([leaf.size for leaf in self.leaves])
         self.dim = sum(v.size for v in self.variables)
         self.size = int(self._ends[-1])
         self.n_groups = self.size - self.dim + 1
-        """Those with a height, and the one of rows without."""
+        """The number of groups with a height, and the group NO_SLACK."""
         self.is_mixed_integer = any(
             v.attributes["boolean"] or v.attributes["integer"] for v in self.variables
         )
 
     def _in_halves(self, z: cp.Variable) -> Any:
-        """A complex variable as two real ones."""
+        """The expression of two real variables that replaces a complex one."""
         real = cp.Variable(z.shape, symmetric=z.attributes["hermitian"])
         imag = cp.Variable(z.shape)
         self._complex.append((z, real, imag))
@@ -135,14 +134,14 @@ class Rewritten:
         return real + 1j * imag
 
     def _replace(self, atom: OracleAtom, standing: dict[int, cp.Expression]) -> None:
-        """Let heights stand for an atom, and variables for arguments that are not affine."""
+        """Replace an atom by heights, and its arguments that are not affine by variables."""
         arguments = []
         for i, original in enumerate(atom.args):
             arg = replaced(original, standing)
             if arg is not original or not arg.is_affine():
                 inner = cp.Variable(arg.shape)
                 self._inner.append(inner)
-                # By the rules of cvxpy convex where the atom increases, else concave.
+                # The rules of cvxpy allow convex arguments of increasing atoms, else concave ones.
                 is_below = atom.is_incr(i) and arg.is_convex()
                 self._domain.append(inner >= arg if is_below else inner <= arg)
                 arg = inner
@@ -158,7 +157,7 @@ class Rewritten:
         standing[id(atom)] = whole
 
     def start(self, values_count: bool) -> Floats:
-        """The values of the variables, zero where there is none, with their attributes."""
+        """The values of the variables if they count, else zeros, projected on their attributes."""
         for z, real, imag in self._complex:
             real.save_value(None if z.value is None else np.real(z.value))
             imag.save_value(None if z.value is None else np.imag(z.value))
@@ -170,17 +169,17 @@ class Rewritten:
         return self.tidy(np.concatenate(pieces))
 
     def tidy(self, w: Floats) -> Floats:
-        """With the attributes of the variables, such as nonnegativity, kept exactly."""
+        """A point projected on the attributes of the variables, such as nonnegativity."""
         pieces = zip(self.variables, self.split(w), strict=True)
         return np.concatenate([column(v.project(in_shape(piece, v))) for v, piece in pieces])
 
     def split(self, values: Floats) -> list[Floats]:
-        """The part of each variable, column by column, and of the heights if they are there."""
+        """A vector split by variables, and by heights if it is long enough."""
         values = values[: self.size]
         return np.split(values, self._ends[self._ends < len(values)])
 
     def put(self, values: Floats) -> None:
-        """Give the variables their values, and the heights of the atoms, if they are there."""
+        """Set the values of the variables, and of the heights if ``values`` has them."""
         for leaf, piece in zip(self.leaves, self.split(values), strict=False):
             leaf.save_value(in_shape(piece, leaf))
         for z, real, imag in self._complex:
@@ -188,16 +187,16 @@ class Rewritten:
 
     @property
     def value(self) -> float:
-        """The objective at the values that were put."""
+        """The objective at the present values of variables and heights."""
         with np.errstate(all="ignore"):  # infinite outside of its domain
             return float(np.asarray(self.objective.value).item())
 
     def mended(self, room: float = 0.0) -> Floats | None:
-        """The point that was put, with the best values of variables in no argument of an atom.
+        """The present point with the best values of variables that are in no argument of an atom.
 
-        Of ``t`` in ``OracleMax(x, oracle) <= t``, for example, which the restricted problem puts
-        below the value in every round but the last. With ``room``, of the units of its data, below
-        inequalities. None where there are none.
+        An example is ``t`` in ``OracleMax(x, oracle) <= t``, which restricted problems put below
+        the value of the atom. With ``room``, in units of the data, inequalities are kept with it.
+        None if there is no such variable, or no solution.
         """
         if self._over_free is None:
             return None
@@ -220,7 +219,7 @@ class Rewritten:
     def _over_free(self) -> tuple[cp.Problem, list[tuple[cp.Variable, cp.Parameter]]] | None:
         """The problem over the variables in no argument of an atom, with parameters for the others.
 
-        None where no constraint holds both an atom and such a variable.
+        None if no constraint contains both an atom and such a variable.
         """
         heights = {stand_in.heights.id for stand_in in self.stand_ins}
         arguments = chain.from_iterable(stand_in.arguments for stand_in in self.stand_ins)
@@ -231,7 +230,7 @@ class Rewritten:
             return None
         fixed = []
         for leaf in self.leaves:
-            if leaf.id not in free:  # the rules of cvxpy take the parameter for the variable
+            if leaf.id not in free:  # the parameter has the sign of the variable, for DCP rules
                 attributes = leaf.attributes.items()
                 signs: dict[str, Any] = {k: a for k, a in attributes if k not in OF_VALUES and a}
                 fixed.append((leaf, cp.Parameter(leaf.shape, **signs)))
@@ -244,10 +243,10 @@ class Rewritten:
         return cp.Problem(cp.Minimize(replaced(self.objective, standing)), kept), fixed
 
     def sizes_at(self, w: Floats, heights: Floats, units: Floats) -> Sizes:
-        """The sizes of terms at a point that was put, from those of its entries and of the heights.
+        """The sizes of terms at the present point, from the sizes of its entries and heights.
 
-        By their units, no entry counts for much less than the largest one: solvers are not as
-        exact.
+        In their units, entries count for at least LEAST_SHARE of the largest one, because solvers
+        are no more exact.
         """
         shares = np.divide(np.abs(w), units, out=np.zeros_like(w), where=units > 0)
         least = LEAST_SHARE * float(shares.max(initial=0.0)) * units
@@ -273,7 +272,7 @@ class Rewritten:
 
 
 def atoms_of(*nodes: Any) -> list[OracleAtom]:
-    """The atoms in trees that only oracles know, each once, those inside of others first."""
+    """The oracle atoms in expression trees, each once, inner ones before outer ones."""
     atoms_by_id: dict[int, OracleAtom] = {}
     for node in nodes:
         atoms_by_id |= {id(atom): atom for atom in atoms_of(*getattr(node, "args", []))}
@@ -283,7 +282,7 @@ def atoms_of(*nodes: Any) -> list[OracleAtom]:
 
 
 def replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
-    """A tree with other expressions in the place of some."""
+    """An expression tree in which expressions are replaced by others, given by id."""
     if id(node) in standing:
         return standing[id(node)]
     args = getattr(node, "args", [])
@@ -294,7 +293,7 @@ def replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
 
 
 def heights_of(atom: OracleAtom, n: int) -> cp.Variable:
-    """A variable with the sign of the atom, on which the rules of cvxpy may rest."""
+    """A variable for n groups with the sign of the atom, which the rules of cvxpy may need."""
     nonneg = atom.is_nonneg()
     return cp.Variable(n, nonneg=nonneg, nonpos=atom.is_nonpos() and not nonneg)
 

@@ -44,7 +44,7 @@ from structsvm.support import Floats, Ints
 def solver_of(
     rewritten: Rewritten, box: Box, solver: str | None, options: Mapping[str, Any]
 ) -> Restricted:
-    """What solves a restricted problem: Newton's method or Clarabel, unless one is named."""
+    """The solver of restricted problems: Newton's method or Clarabel, or the named one."""
     if rewritten.is_mixed_integer and solver is None and "HIGHS" in cp.installed_solvers():
         solver = "HIGHS"
     if rewritten.is_mixed_integer or solver not in (None, "CLARABEL"):
@@ -56,17 +56,17 @@ def solver_of(
 
 
 DEPTHS = (0.0, 1e3, 1e6, 1e9)
-"""What functions of which nothing is known are taken to be above the negative of, in turn."""
+"""Functions without a lower bound are assumed to be above minus these numbers, tried in turn."""
 
 LARGEST_STEP_ASIDE = 1e-3
-"""Of the way to another point, what one is moved at most to keep rows without a slack."""
+"""Largest part of the way to a point of the domain by which a point is moved to be inside."""
 
 ROUNDING_OF_BOUNDS = 1e-9
 """Relative distance of an upper bound to its value that is only rounding."""
 
 
 class ProgramRun(CutRun):
-    """``min f(w, h(w))`` over convex constraints on ``w`` and ``h(w)``, which oracles know.
+    """The run on ``min f(w, h(w))`` over convex constraints on ``w`` and the atoms ``h(w)``.
 
     ``f`` and the constraints never improve as a value of ``h`` grows, so that planes below ``h``
     bound the minimum from below, and values above ``h`` bound it from above. ``w`` is the vector
@@ -97,38 +97,38 @@ class ProgramRun(CutRun):
         self.certificate = Certificate(floor=-np.inf)
         self.certificate.null = np.nan
         self.solver: Restricted | None = None
-        """Solver of the last restricted problem."""
+        """The solver of restricted problems, once there has been one."""
         self.exact = True
-        """Whether no oracle has given an upper bound above its value."""
+        """Whether all upper bounds of oracles were equal to their values."""
         rewritten.map_arguments()
         floors = [0.0 if stand_in.atom.is_nonneg() else -np.inf for stand_in in self.stand_ins]
         sizes = [stand_in.heights.size for stand_in in self.stand_ins]
         self.floor: Floats = np.append(np.repeat(floors, sizes), 0.0)
         self._cuts = self.working_set(self.groups(rewritten.slack))
-        """Those of the last restricted problem."""
+        """The cuts of the last restricted problem."""
         self._active: list[tuple[float, Cut]] = []
-        """The cuts of the last restricted problem with their multipliers."""
+        """The active cuts of the last restricted problem with their multipliers."""
         self._guessed = np.zeros(rewritten.n_groups, dtype=bool)
-        """Whether the last answers about each group are those of heuristics."""
+        """Whether the last answer about each group was heuristic."""
         self._levels = np.zeros(rewritten.n_groups)
         """The sizes of groups by the data."""
         self.points = Points(rewritten)
         self.best: Point | None = None
         self._inside: Point | None = None
-        """One that keeps the constraints, with room if there are such points."""
+        """A point that keeps the constraints, with room if possible."""
         self._was_deep = False
-        """Whether the last question was far inside of what is known of domains."""
+        """Whether oracles were last called at a point far inside of the known domains."""
         self._next_search = 0
-        """The round from which on one is looked for, again."""
+        """The round in which a point inside is sought again."""
         self._is_doubted = False
-        """Whether a bound was above a minimum that was found in other units."""
+        """Whether a bound was above a point that was found in other units."""
         self._touches: list[Touch] = []
-        """The answers of each atom at the best point."""
+        """The answers of the oracles of each atom at the best point."""
         self._witnesses = Witnesses(self.stand_ins)
         self._heights = np.zeros(rewritten.n_groups)
         self._largest = np.zeros(rewritten.n_groups)
-        """The size of the terms of each group where the oracles were asked last, and the largest
-        so far."""
+        """The size of the terms of each group at the last call of the oracles, and the largest so
+        far."""
 
     @property
     def center(self) -> Floats | None:
@@ -136,11 +136,11 @@ class ProgramRun(CutRun):
         return self.certificate.best if np.isfinite(self.certificate.lower) else None
 
     def groups(self, slack: str) -> Ints:
-        """The group of each function, (n_instances,), for the slack of the rewritten problem."""
+        """The group of each term, (n_instances,), for the slack of the rewritten problem."""
         return np.concatenate([stand_in.first + stand_in.groups for stand_in in self.stand_ins])
 
     def start(self, groups: Ints) -> list[Cut]:
-        """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
+        """The cuts of earlier runs that still hold, and those of a first call of every oracle."""
         self._start = self.points.on_equalities(self._start)
         answers = self._answers(self._arguments(self._start))
         self._cuts = self.working_set(groups)
@@ -155,12 +155,12 @@ class ProgramRun(CutRun):
         return cuts + first.cuts()
 
     def conflicts(self, constraints: list[cp.Constraint]) -> tuple[str, ...]:
-        """Those that contradict each other, in words."""
+        """The constraints that contradict each other, in words."""
         assert self.solver is not None
         return conflicts(self.rewritten, self.solver.w_units, self._cuts, constraints)
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
-        """The problem with the cuts as constraints, solved."""
+        """Solve the problem with the cuts as constraints, and update the lower bound."""
         started = time.perf_counter()
         self._cuts = cuts
         if self.solver is None:
@@ -178,7 +178,7 @@ class ProgramRun(CutRun):
         return answer
 
     def _minimum(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        """The solution; one that proves nothing where functions have had no value so far."""
+        """The minimum; without a bound, with assumed planes, if functions have none so far."""
         assert self.solver is not None
         has_bound = np.isin(np.arange(cuts.n_groups), cuts.groups) | np.isfinite(self.floor)
         unbounded = np.flatnonzero(~has_bound)
@@ -194,7 +194,7 @@ class ProgramRun(CutRun):
         return self.solver.solve(cuts, tol)
 
     def _confirm(self) -> None:
-        """Look for a lower minimum in other units before the bounds are said to have met."""
+        """If the bounds meet, compare the lower one with minimisers found in other units."""
         certificate = self.certificate
         stopping = self.stopping
         if self.solver is None or not certificate.gap <= stopping.tol:
@@ -213,13 +213,13 @@ class ProgramRun(CutRun):
         self.master_seconds += time.perf_counter() - started
 
     def _kept(self, point: Point) -> Point | None:
-        """The point, or one on the way from it to a point inside, if it keeps the constraints."""
+        """The point, or one on the way to a point inside, that keeps the constraints, if any."""
         if point.is_kept or self._inside is None:
             return point if point.is_kept else None
         return self.points.towards(self._inside, point, self._heights)
 
     def _look_inside(self, is_last: bool) -> None:
-        """Look for a point that keeps the constraints with room, in rounds 1, 2, 4, 8 and so on."""
+        """Look for a point that keeps constraints with room, after 0, 1, 3, 7, ... rounds."""
         rounds = len(self.certificate.entries)
         is_due = is_last or rounds >= self._next_search
         if self._inside is not None or self.solver is None or not is_due:
@@ -239,7 +239,7 @@ class ProgramRun(CutRun):
         self._inside = next((point for point in (roomier, point_there) if point.is_kept), None)
 
     def _measure(self, cuts: WorkingSet) -> None:
-        """Find the size of variables and terms by the data: the constraints and the planes."""
+        """Measure the sizes of variables and terms by the constraints and the planes."""
         assert self.solver is not None
         self.solver.fit(cuts, ROUNDING_OF_PLANES * self._largest)
         sizes = levels(cuts, self.solver.w_units)
@@ -258,9 +258,9 @@ class ProgramRun(CutRun):
         return w if inside is None else inside
 
     def _deep_inside(self) -> Floats | None:
-        """Every other time while no point is admissible: one far inside of the known domains.
+        """In every second round without an admissible point: one far inside of the known domains.
 
-        Minimisers are at the border of that, and all of them may be outside of a round domain.
+        Minimisers lie on the border of the known domain, and may all be outside of the true one.
         """
         is_due = self.best is None and not self._was_deep
         self._was_deep = is_due and bool((self._cuts.groups == NO_SLACK).any())
@@ -268,9 +268,9 @@ class ProgramRun(CutRun):
         return self.solver.inside(self._cuts, DEEP) if self._was_deep else None
 
     def _in_domain(self, w: Floats) -> Floats | None:
-        """A point near by that keeps the rows without a slack, on the way to one that does.
+        """A nearby point in the known domains, on the way to a point inside; None if none is near.
 
-        Solvers keep them to their accuracy only, and outside of a domain there is no upper bound.
+        Solvers keep domains to their accuracy only, and outside of them there is no upper bound.
         """
         cuts = self._cuts
         heights = cuts.values(w)
@@ -288,10 +288,11 @@ class ProgramRun(CutRun):
         return None
 
     def _best_point(self, _cuts: WorkingSet) -> Floats | None:
+        """The best point so far."""
         return None if self.best is None else self.best.w
 
     def _low_enough(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
-        """The point nearest to the best one at which the restricted objective is low enough."""
+        """The point nearest to the best one with a restricted objective below a damped level."""
         best = self.center
         if best is None or damping == 0.0:
             return answer.w
@@ -309,7 +310,7 @@ class ProgramRun(CutRun):
         return self._noted(w, self._answers(self._arguments(w)), lower_values)
 
     def _noted(self, w: Floats, answers: Sequence[Planes], lower_values: Floats | None) -> Planes:
-        """The planes of all atoms at a point, after taking note of it as an upper bound."""
+        """Update the upper bound by answers of all atoms at a point; their planes."""
         planes = self._lifted(w, answers)
         values = self._uppers(planes)
         if lower_values is not None:
@@ -328,9 +329,9 @@ class ProgramRun(CutRun):
         return planes
 
     def _take(self, point: Point, answers: Sequence[Planes]) -> None:
-        """Take note of an upper bound, that of a point which keeps the constraints.
+        """Update the upper bound by a point, after moving it to where it keeps the constraints.
 
-        Where no point inside is known, one that keeps them to the accuracy of a solver counts.
+        If no point inside is known, it may break constraints by the accuracy of a solver.
         """
         certificate = self.certificate
         is_relaxed = self.best is not None and not self.best.is_kept
@@ -342,7 +343,7 @@ class ProgramRun(CutRun):
         admissible = self._kept(point)
         is_all = self.solver is not None and self._inside is None
         if is_relaxed and (admissible is not None or self._inside is not None):
-            certificate.upper = np.inf  # it was that of relaxed constraints
+            certificate.upper = np.inf  # it allowed for relaxed constraints
             admissible = admissible or self._inside
         elif admissible is None and is_all and point.broken <= ADMISSIBLE:
             admissible = point
@@ -353,18 +354,19 @@ class ProgramRun(CutRun):
             self._confirm()
 
     def _uppers(self, planes: Planes) -> Floats:
-        """Upper bounds of the groups where oracles were asked; infinite outside of a domain."""
+        """Upper bounds of the groups by an answer of the oracles; infinite outside of a domain."""
         top = tops(planes, self.rewritten.n_groups - 1)
         is_outside = bool((planes.groups == NO_SLACK).any())
         return np.append(top.values + top.slacks, np.inf if is_outside else 0.0)
 
     def _arguments(self, w: Floats) -> list[Floats]:
+        """The arguments of each atom at a point, flattened."""
         return [stand_in.matrix @ w + stand_in.offset for stand_in in self.stand_ins]
 
     def _answers(self, arguments: Sequence[Floats]) -> list[Planes]:
-        """What the oracles of each atom say at its argument: a plane for each group, in its space.
+        """Call the oracles of each atom at its argument: planes in the space of the argument.
 
-        BudgetSpentError where there is no time.
+        Raises BudgetSpentError if time runs out.
         """
         deadline = time.time() + self.seconds_left(self.n_instances)
         pairs = zip(self.stand_ins, arguments, strict=True)
@@ -380,7 +382,7 @@ class ProgramRun(CutRun):
         return list(map(self._of_atom, self.stand_ins, of_atoms))
 
     def _lifted(self, w: Floats, answers: Sequence[Planes]) -> Planes:
-        """The planes of all atoms, in the user's variables."""
+        """The planes of all atoms in the user's variables; updates sizes and quality."""
         planes = Planes.joined(list(map(partial(self._lifted_of, w), self.stand_ins, answers)))
         planes = planes._replace(quality=weakest(stand_in.quality for stand_in in self.stand_ins))
         sizes = np.maximum(np.abs(planes.intercepts), np.abs(planes.slopes) @ np.abs(w))
@@ -395,7 +397,7 @@ class ProgramRun(CutRun):
         return planes
 
     def _of_atom(self, stand_in: StandIn, parts: Sequence[Planes]) -> Planes:
-        """The planes of an atom, one at least for each group that has a value."""
+        """The planes of an atom from those of its parts; updates its quality."""
         self._guessed[stand_in.first + stand_in.groups] = False
         for part in parts:
             if part.quality is Quality.HEURISTIC:
@@ -408,7 +410,7 @@ class ProgramRun(CutRun):
         return planes
 
     def _lifted_of(self, w: Floats, stand_in: StandIn, planes: Planes) -> Planes:
-        """The planes of an atom, in the user's variables."""
+        """The planes of an atom in the user's variables."""
         cuts = list(map(stand_in.lifted, planes.cuts()))
         return planes._replace(
             w=w,
@@ -419,17 +421,17 @@ class ProgramRun(CutRun):
         )
 
     def solution(self, status: Status) -> Solution:
-        """The best point with its certificate; the planes stay with their atoms."""
+        """The best point with its certificate; planes are stored in the pools of atoms."""
         self._memory.keep(self._cuts, self._touches, self._largest)
         return super().solution(status)
 
     @property
     def rests_on_memory(self) -> bool:
-        """Whether planes of earlier runs have a part in the last restricted minimum."""
+        """Whether planes of earlier runs are active in the last restricted problem."""
         return self._memory.is_part_of(self._active)
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
-        """Give the user's variables, constraints and atoms their values, duals and planes."""
+        """Store values in the user's variables, duals in constraints, and planes in atoms."""
         if self.solver is not None:
             self.solver.give_duals(problem.constraints)
         self.rewritten.put(w)

@@ -1,4 +1,4 @@
-"""Answers of oracles are compared with each other: planes are below a convex function."""
+"""Comparison of answers of oracles: no plane may be above a value at any other point."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from structsvm.modeling.rewriting import StandIn
 from structsvm.support import Floats, Ints
 
 ROUNDING_OF_PLANES = 1e-12
-"""Of the size of the terms that an intercept was computed from."""
+"""Relative rounding error of an intercept, in units of the terms it was computed from."""
 
 MOST_POINTS = 20
-"""Points at which later planes are compared with what the oracles said before."""
+"""Number of the latest points at which new planes are compared with earlier answers."""
 
 
 class Witnesses:
-    """Points, and upper bounds of the groups there, that later planes must not be above."""
+    """Points with upper bounds of the groups there, which later planes must not exceed."""
 
     def __init__(self, stand_ins: Sequence[StandIn]) -> None:
         self._stand_ins = stand_ins
@@ -37,18 +37,18 @@ class Witnesses:
         sizes: Floats,
         largest: Floats,
     ) -> None:
-        """Refuse answers that cannot be those of a maximum of planes, and remember them.
+        """Refuse answers that contradict others, and store them.
 
-        ``lower_values`` are lower bounds of the groups at the point of the planes, by ``earlier``
-        ones, and ``uppers`` upper ones; ``sizes`` are those of the terms here and ``largest`` of
-        all so far.
+        ``lower_values`` are lower bounds of the groups at the point of the planes by ``earlier``
+        cuts, and ``uppers`` upper bounds by the answers; ``sizes`` are the sizes of terms there,
+        and ``largest`` the largest sizes so far.
         """
         outside = np.flatnonzero(planes.groups == NO_SLACK)
         for row in outside[:1]:
             ((atom, *_), *_) = planes.labellings[row] or ((0,),)
             self._outside = self._stand_ins[atom]
         groups = np.arange(lower_values.size)
-        sizes = np.append(sizes[:-1], largest[-1])  # no plane without a slack is of this point
+        sizes = np.append(sizes[:-1], largest[-1])  # planes of NO_SLACK may be of other points
         if (lower_values > uppers).any():
             sizes = np.maximum(sizes, _sizes_at(planes.w, earlier, lower_values))
         self._compare(
@@ -71,7 +71,7 @@ class Witnesses:
         returned: str,
         which: str,
     ) -> None:
-        """Refuse a lower bound of a group above the upper one of the group at the same point."""
+        """Refuse a lower bound of a group above an upper bound of it at the same point."""
         room = SLIPS * np.maximum(sizes, np.abs(lowers)) + ROUNDING_OF_PLANES * largest[groups]
         wrong = np.flatnonzero(lowers > uppers[groups] + room)
         if not wrong.size:
@@ -96,7 +96,7 @@ class Witnesses:
 
 
 def _sizes_at(w: Floats, cuts: WorkingSet, lower_values: Floats) -> Floats:
-    """Of the terms of the largest plane of each group at a point, whose values are known."""
+    """The sizes of the terms of the largest plane of each group at a point with known values."""
     top = cuts.values(w) >= lower_values[cuts.groups]
     sizes = np.zeros(lower_values.size)
     terms = np.abs(cuts.intercepts[top]) + np.abs(cuts.slopes[top]) @ np.abs(w)
@@ -105,5 +105,5 @@ def _sizes_at(w: Floats, cuts: WorkingSet, lower_values: Floats) -> Floats:
 
 
 def _has_domain(stand_in: StandIn) -> bool:
-    """Whether planes of earlier runs are known that a domain keeps."""
+    """Whether earlier runs have stored planes of Infeasible of an atom."""
     return any(cut.group == NO_SLACK for cut in stand_in.atom.pool.cuts)

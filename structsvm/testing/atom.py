@@ -1,4 +1,4 @@
-"""Does an oracle keep the contract of OracleMax: its planes are below one convex function."""
+"""Check that an oracle keeps the contract of OracleMax: its planes are below a convex function."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from structsvm.modeling.atoms import OracleMax
 from structsvm.modeling.pool import SLIPS, Touch, tops
 from structsvm.support import Floats, refuse_below
 
-SIZES = (0.0, 1e-2, 1.0, 1.0, 1.0, 1e2)  # of the points, in turn, in units of the scale
+SIZES = (0.0, 1e-2, 1.0, 1.0, 1.0, 1e2)  # sizes of the points, in turn, in units of the scale
 N_REPEATED = 10  # points at which an oracle is asked a second time
 
 
@@ -32,21 +32,21 @@ def check_atom(
 ) -> None:
     """Check that an oracle is one for :class:`structsvm.modeling.OracleMax`, at random points.
 
-    Each answer is checked as in a run. Then the same point has the same value again, the function
-    is convex along lines, no plane is above a value at another point, and a plane of
-    :class:`structsvm.modeling.Infeasible` cuts off no point that has a value. The first promise
-    that is broken raises PluginError or OracleError.
+    Each answer is checked as in a run. In addition, the same point must have the same value again,
+    the function must be convex along lines, no plane may be above a value at another point, and no
+    plane of :class:`structsvm.modeling.Infeasible` may cut off a point with a value. The first
+    broken promise raises PluginError or OracleError.
 
     Parameters
     ----------
     oracle : callable
     shape : tuple, or list of tuples
-        Of its argument, or of several arguments.
+        The shape of its argument, or the shapes of several arguments.
     n_terms, sign, monotonicity, parameters
         As for :class:`structsvm.modeling.OracleMax`. A cvxpy.Parameter that the oracle reads and
         that is not among ``parameters`` is refused.
     scale : float
-        Of the size of entries of usual points.
+        The usual size of the entries of points.
     n_points : int
 
     Examples
@@ -79,7 +79,7 @@ def check_atom(
 
 
 def _check_same(atom: OracleMax, points: Floats, answers: Sequence[Planes]) -> None:
-    """Asked again, in another order, the oracle says the same."""
+    """Check that the oracle gives the same answers again, in another order."""
     for i in reversed(range(min(N_REPEATED, len(points)))):
         before = Touch.of(answers[i], atom.n_terms)
         now = Touch.of(atom.answer(points[i]), atom.n_terms)
@@ -92,7 +92,7 @@ def _check_same(atom: OracleMax, points: Floats, answers: Sequence[Planes]) -> N
 
 
 def _check_convex(atom: OracleMax, points: Floats, answers: Sequence[Planes]) -> None:
-    """Between two points no value is above the mean of theirs."""
+    """Check that no value between two points is above the mean of their values."""
     for i in range(0, len(points) - 1, 2):
         ends = [tops(answers[k], atom.n_terms) for k in (i, i + 1)]
         middle = tops(atom.answer(points[i : i + 2].mean(axis=0)), atom.n_terms)
@@ -137,12 +137,12 @@ def _check_planes(atom: OracleMax, points: Floats, answers: Sequence[Planes]) ->
 
 
 def _sizes(planes: Planes) -> Floats:
-    """Of the terms of each value."""
+    """The sum of the magnitudes of the terms of each value, (n,)."""
     return np.asarray(np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w))
 
 
 def _parameters_of(oracle: Any) -> Iterator[cp.Parameter]:
-    """The parameters of cvxpy that a function, a method, a partial or an object has at hand."""
+    """The parameters of cvxpy that a callable can read, as attribute, closure or global."""
     if isinstance(oracle, partial):
         yield from _parameters_of(oracle.func)
         yield from _held_in([*oracle.args, *oracle.keywords.values()])
@@ -160,7 +160,7 @@ def _parameters_of(oracle: Any) -> Iterator[cp.Parameter]:
 
 
 def _held_in(values: Sequence[Any]) -> Iterator[cp.Parameter]:
-    """Parameters among some values, or in lists and dictionaries of them."""
+    """The parameters among values, and in lists and dictionaries of values."""
     for value in values:
         if isinstance(value, cp.Parameter):
             yield value

@@ -31,30 +31,34 @@ from structsvm.testing.oracle import Checked, Question, check_small, constraints
 from structsvm.testing.separation import TERM_ROUNDING, Asked, check_separation, random_weights
 from structsvm.testing.small import neighbours, partition_of_items, tiny_instance
 
-SIZES_ENUMERATED = (1, 2, 4, 6)  # numbers of items whose partitions are all looked at
+SIZES_ENUMERATED = (1, 2, 4, 6)  # numbers of items whose partitions are enumerated
 INSTANCES = 40  # questions to the decoder of a few items
 SCALES_AND_REWARDS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
-"""Scales of the instances given and rewards of a cluster."""
+"""Scales of instances and rewards of a cluster in questions about them."""
 PLANTS, MOST_PLANTED, PLANTED = 12, 50, 10.0
-"""Partitions that are made the best answer, those with the smallest clusters, their most clusters,
-and how clearly they are."""
-MOST_MEMBERS = 150  # partitions of an instance given that answers are compared with
+"""Number of partitions that are made the best answer, the largest number of clusters of these, and
+the distance of their clusters."""
+MOST_MEMBERS = 150  # most partitions of an instance with which answers are compared
 WEIGHTS, DIRECTIONS, STEP = 4, 3, 1e-5
-"""Weights at which a gradient is compared with differences, directions at each, their length."""
+"""Number of weights at which a gradient is compared with differences, number of directions at each,
+and length of a difference."""
 ACCURACY, SMOOTH = 1e-3, 0.75
-"""What a difference may be off, and the share that has to agree: others may lie across a kink."""
+"""Accuracy of a difference, and the share that has to agree, because some may lie across a kink."""
 KIT_ROUNDING = 1e-7
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a partition problem that passed was compared with."""
+    """The number of partitions with which answers of a problem were compared.
+
+    All checks have passed.
+    """
 
     enumerated: Mapping[int, int] = field(default_factory=dict)
-    """Number of items to the number of partitions that the family has of them."""
+    """For each number of items, how many partitions of them the family has."""
     given: Sequence[int] = ()
-    """For each instance that was handed in the number of partitions that answers were compared
-    with, neighbours of the truth and of the answers."""
+    """For each instance, the number of partitions with which its answers were compared, which are
+    neighbours of the truth and of the answers."""
 
     def __str__(self) -> str:
         """The report in a sentence."""
@@ -78,10 +82,11 @@ class Kit(Checked):
     rng: np.random.Generator
 
     def at(self, i: int) -> Self:
+        """The kit whose messages name the i-th instance."""
         return replace(self, where=f"instance {i}")
 
     def is_member(self, M: EquivalenceMatrix, instance: Instance) -> bool:
-        """Whether a partition is one of the family: ``encode`` gives it back."""
+        """Whether a partition is in the family: ``encode`` accepts it and gives it back."""
         try:
             return bool(self.plugin.encode(self.plugin.decode(M, instance), instance) == M)
         except DataError:
@@ -90,6 +95,7 @@ class Kit(Checked):
     def must_refuse(
         self, method: str, what: str, call: Callable[..., Any], *arguments: Any
     ) -> None:
+        """Check that a call raises DataError for arguments that ``what`` describes."""
         did = "accepted"
         try:
             call(*arguments)
@@ -100,7 +106,7 @@ class Kit(Checked):
         self.refuse(f"{method} {did} {what}: raise DataError")
 
     def check_labels(self, data: TrainingSet) -> None:
-        """Check that partitions become their labels again, and that other labels are refused."""
+        """Check that labels of partitions are read back, and that malformed labels are refused."""
         own = type(self.plugin).read is not PartitionProblem.read
         for i, (instance, truth) in enumerate(zip(data.instances, data.truths, strict=True)):
             labels = self._decoded(i, partition_of_items(truth), instance)
@@ -119,7 +125,7 @@ class Kit(Checked):
         self.must_refuse("encode", f"{T + 1} labels of {T} samples", encode, more, instance)
 
     def _decoded(self, i: int, M: EquivalenceMatrix, instance: Instance) -> Any:
-        """A partition as labels, which are read as the same partition."""
+        """The labels of a partition, after a check that they are read as the same partition."""
         labels = self.at(i).call("decode", M, instance)
         self.require(
             not isinstance(labels, np.ndarray)
@@ -130,7 +136,7 @@ class Kit(Checked):
         return labels
 
     def check_agreement(self, truths: Sequence[Any]) -> None:
-        """Check that labels teach something, and that the truth agrees best with itself."""
+        """Check that labels are usable, and that the truth agrees best with itself."""
         single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
         agreement = self.plugin.agreement
         check_truths(self.plugin.traits, truths)
@@ -144,7 +150,7 @@ class Kit(Checked):
             )
 
     def check_weights(self, data: TrainingSet) -> None:
-        """Check that a weight of 2 counts as an instance that is there twice."""
+        """Check that a weight of 2 is the same as passing an instance twice."""
         problem = self.plugin
         few = list(range(min(len(data), 2)))
         spaces = []
@@ -165,7 +171,7 @@ class Kit(Checked):
             )
 
     def check_risk(self, risk: Any, metric: str) -> None:
-        """Check loss-augmented inference on the instances that were passed."""
+        """Check loss-augmented inference on the instances of a risk."""
         if isinstance(risk, CompositeRisk):
             self._check_composite(risk)
             return
@@ -180,7 +186,7 @@ class Kit(Checked):
             check_separation(instance, weights)
 
     def _check_composite(self, risk: CompositeRisk) -> None:
-        """Gradient, parts and model of a risk, at its start and at weights inside the cone."""
+        """Check gradient, parts and model of a risk, at its start and at weights in the cone."""
         rng = self.rng
         space = risk.space
         weights = [risk.start]
@@ -233,7 +239,7 @@ class Kit(Checked):
     def check_training_instances(
         self, instances: Sequence[Instance], truths: Sequence[EquivalenceMatrix]
     ) -> None:
-        """Check that training instances have the joint features of what they are made of."""
+        """Check that joint features of training instances are those of their samples and labels."""
         for i, (example, M) in enumerate(zip(instances, truths, strict=True)):
             instance = self.at(i).call("training_instance", example, M)
             y = instance.truth
@@ -260,7 +266,7 @@ class Kit(Checked):
     def check_decoders(
         self, instances: Sequence[Instance], truths: Sequence[EquivalenceMatrix]
     ) -> Report:
-        """Decoders of few items against enumeration, those of what was given against neighbours."""
+        """Check decoders of few items by enumeration, and those of the instances by neighbours."""
         tiny = {T: x for T in SIZES_ENUMERATED if (x := tiny_instance(instances, T)) is not None}
         families = {T: self._family(x) for T, x in tiny.items()}
         for T, family in families.items():
@@ -286,7 +292,7 @@ class Kit(Checked):
         return Report(enumerated, some)
 
     def _family(self, instance: Instance) -> list[EquivalenceMatrix]:
-        """Every partition of a few items that the problem has: those ``encode`` gives back."""
+        """All partitions of a few items that are in the family."""
         T = instance.n_samples
         contiguous = self.plugin.traits.contiguous
         possible = [EquivalenceMatrix.from_labels(r.astype(np.int64)) for r in all_partitions(T)]
@@ -318,15 +324,16 @@ class Kit(Checked):
     def _check_given(
         self, oracle: Oracle, instance: Instance, truth: EquivalenceMatrix, where: str
     ) -> int:
-        """An oracle on an instance given: how many partitions its answers were compared with.
+        """Check an oracle on an instance; the number of partitions its answers were compared with.
 
-        A family may have a scale, such as segments of eight samples or more, so that enumeration of
-        a handful of samples compares nothing. So answers and their neighbours are compared with.
+        They are the answers themselves and neighbours of these, because a family may have no
+        partition of a few samples, for example if segments have at least eight samples.
         """
         members = {truth: None}
         answers = []
 
         def ask(objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> None:
+            """Ask the oracle, check that the answer is in the family, and store both."""
             question = Question.to(oracle, where, objective, constraint)
             answer = question.ask()
             if answer.y.is_partition:
@@ -352,8 +359,7 @@ class Kit(Checked):
                 break
             if other not in members and self.is_member(other, instance):
                 members[other] = None
-        # The rows of M.factor() are as far apart as the clusters of M, so that M itself is the best
-        # partition of them.
+        # Rows of M.factor() are equal within clusters of M, so that M is their best partition.
         small = [M for M in members if M.is_partition and M.n_clusters <= MOST_PLANTED]
         small.sort(key=lambda M: int(M.sizes.min()))
         for M in small[:PLANTS]:
@@ -363,6 +369,7 @@ class Kit(Checked):
         return len(members)
 
     def check_predictions(self, data: TrainingSet, metric: Metric) -> None:
+        """Check predictions for the instances in a metric, and their scores."""
         for i, (instance, truth) in enumerate(zip(data.instances, data.truths, strict=True)):
             K = count_of_truth(self.plugin, instance, truth)
             M = self._predicted(i, instance, metric, K)
@@ -389,7 +396,7 @@ class Kit(Checked):
         K: int | None,
         constraint: Constraint = UNCONSTRAINED,
     ) -> Any:
-        """An answer of ``partition``, checked; None where the constraint is of no kind it takes."""
+        """The checked answer of ``partition``; None if it refuses this kind of constraint."""
         try:
             with without_warnings(DataWarning):
                 M = self.at(i).call("partition", instance, metric, K, constraint)

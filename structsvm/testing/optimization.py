@@ -1,4 +1,4 @@
-"""Do regularizers, masters and solvers keep their contracts: tiny programs, solved by cvxpy too."""
+"""Check regularizers, masters and solvers on tiny programs, which cvxpy solves, too."""
 
 from collections.abc import Sequence
 from itertools import pairwise, product
@@ -35,7 +35,7 @@ SPACES_TRIED: tuple[WeightSpace, ...] = (
     Product((Nonnegative(2), PSD(2)), metric_first=True),
 )
 BOUND_ROUNDING = 1e-7
-ACCURACY = 1e-6  # what cvxpy may be off, for the size of a value
+ACCURACY = 1e-6  # relative accuracy of values by cvxpy
 N_GROUPS = 3
 LABELS_LEARNED_FROM = (
     [0, 0, 0, 1, 1, 1],
@@ -51,14 +51,14 @@ def check_regularizer(
 ) -> None:
     """Check that a regularizer is convex on some cones and that its formulas agree.
 
-    The first promise that is broken raises PluginError, as in all of these checks.
+    The first broken promise raises PluginError, as in all of these checks.
 
     Parameters
     ----------
     regularizer : Regularizer
     spaces : sequence of WeightSpace, optional
-        Cones on which it is checked. If they are not given, it is checked on small ones of every
-        kind, except those that it refuses by a SettingsError; it must accept one of them.
+        Cones on which it is checked; by default small ones of every kind, except those that it
+        refuses by a SettingsError, of which it must accept one.
 
     Examples
     --------
@@ -80,6 +80,7 @@ def check_regularizer(
 
 
 def _check_on(checked: Checked, space: WeightSpace) -> None:
+    """Check a regularizer on one cone."""
     rng = np.random.default_rng(0)
     ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in WEIGHT_SIZES]
     values = [_value(checked, space, w) for w in ws]
@@ -96,6 +97,7 @@ def _check_on(checked: Checked, space: WeightSpace) -> None:
 
 
 def _value(checked: Checked, space: WeightSpace, w: Floats) -> float:
+    """The value of a regularizer at a weight, after a check of it."""
     omega = checked.plugin
     require = checked.require
     value = checked.call("value", w, space)
@@ -110,7 +112,7 @@ def _value(checked: Checked, space: WeightSpace, w: Floats) -> float:
 
 
 def _check_forms(checked: Checked, space: WeightSpace, ws: Sequence[Floats]) -> None:
-    """Check that cvxpy and fast masters minimise the value, the latter up to a constant."""
+    """Check that ``as_cvxpy`` equals the value, and ``as_quadratic`` up to a constant."""
     import cvxpy as cp
 
     omega = checked.plugin
@@ -138,7 +140,7 @@ def _check_forms(checked: Checked, space: WeightSpace, ws: Sequence[Floats]) -> 
 def _check_minimum(
     checked: Checked, space: WeightSpace, ws: Sequence[Floats], slope: Floats
 ) -> None:
-    """Check that no weight is below ``minimum``: certificates rest on it."""
+    """Check that ``minimum``, on which certificates rest, is a lower bound."""
     omega = checked.plugin
     require = checked.require
     scale = omega.max_scale(slope, space)
@@ -179,6 +181,7 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
 
 
 def _check_restricted(checked: Checked, risk: Regularized, cuts: WorkingSet) -> None:
+    """Check the answer of a master to one restricted problem."""
     require = checked.require
     request = Request()
     space = risk.space
@@ -213,16 +216,17 @@ def _check_restricted(checked: Checked, risk: Regularized, cuts: WorkingSet) -> 
 
 
 def _objective(risk: Regularized, cuts: WorkingSet, w: Floats) -> float:
+    """The objective of a restricted problem."""
     return risk.penalty(w) + float(cuts.group_values(w).sum())
 
 
 def _minimum(risk: Regularized, cuts: WorkingSet) -> float:
-    """Minimum of the restricted problem, by cvxpy."""
+    """The minimum of a restricted problem by cvxpy."""
     return _objective(risk, cuts, CvxpyMaster("CLARABEL").solve(risk, cuts, Request(1e-9)).w)
 
 
 def check_solver(solver: Solver) -> None:
-    """Check that a solver of convex risks keeps its bounds, on a risk whose labellings are listed.
+    """Check the bounds of a solver of convex risks on a risk whose labellings are enumerated.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks of an oracle: questions whose answers are compared with partitions that are known."""
+"""Check oracles by questions whose answers are compared with enumerated partitions."""
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -28,14 +28,15 @@ from structsvm.support import asked, difference, shown
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """A plugin under test, with the words of messages about it."""
+    """A plugin under test, and how messages describe it."""
 
     plugin: Any
-    name: str  # what messages call it
-    where: str = ""  # what it is asked about
+    name: str  # the name of the plugin in messages
+    where: str = ""  # the question it is asked, in messages
 
     @classmethod
     def of(cls, kind: type, plugin: Any) -> Self:
+        """A plugin, after a check that it is an instance of the class of its kind."""
         checked = cls(plugin, shown(plugin))
         way_out = f", such as {plugin.__name__}()" if isinstance(plugin, type) else ""
         said = f"it is no {kind.__name__}: give an instance of a class{way_out}"
@@ -43,14 +44,16 @@ class Checked:
         return cls(plugin, type(plugin).__name__)
 
     def refuse(self, complaint: str) -> NoReturn:
+        """Raise PluginError with a complaint."""
         raise PluginError(f"{self.name}: {complaint}{f' [{self.where}]' if self.where else ''}")
 
-    def require(self, kept: Any, complaint: str) -> None:
-        if not kept:
+    def require(self, condition: Any, complaint: str) -> None:
+        """Raise PluginError with a complaint unless a condition is true."""
+        if not condition:
             self.refuse(complaint)
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method, and check that it changes nothing that it is given."""
+        """Call a method, and check that it does not modify its arguments."""
         before = deepcopy(arguments)
         with asked(self.plugin, method, self.where):
             answer = getattr(self.plugin, method)(*arguments)
@@ -59,6 +62,7 @@ class Checked:
         return answer
 
     def pickled(self) -> bytes:
+        """The pickled plugin."""
         try:
             return pickle.dumps(self.plugin)
         except Exception as error:
@@ -69,13 +73,13 @@ class Checked:
 
 
 MISSED_BY = 1e-3
-"""Part of its value that an answer may miss for the tolerance of a solver to be a likely cause."""
+"""Error relative to its value up to which the tolerance of a solver is the likely cause."""
 
 
 def tolerance_of(missed: float, size: float, named: str) -> str:
-    """Where an answer is nearly the maximum: what a search that stops within a tolerance returns.
+    """Advice about solvers with a tolerance, for an answer that nearly is the maximum; else "".
 
-    ``named``: what an answer calls its bound.
+    ``named`` is what the answer calls its bound.
     """
     if missed > MISSED_BY * (1.0 + abs(size)):
         return ""
@@ -86,10 +90,10 @@ def tolerance_of(missed: float, size: float, named: str) -> str:
 
 
 Family = Callable[[int], Iterable[ArrayLike]]
-"""T to one vector of labels for each partition of T samples that an oracle searches."""
+"""A function of T that lists the labels of each partition of T samples that an oracle searches."""
 Searched = tuple[Oracle, list[EquivalenceMatrix]]
-"""An oracle, and all partitions that it searches of some samples."""
-INSTANCES, MOST = 80, 8  # questions, and items of the largest
+"""An oracle, and all partitions that it searches for one number of samples."""
+INSTANCES, MOST = 80, 8  # number of questions, and largest number of samples
 VALUE_ROUNDING = 1e-9  # rounding allowed, as a fraction of the size of the objective
 
 
@@ -97,20 +101,21 @@ def check_oracle(oracle: Oracle, *, contiguous: bool = False, family: Family | N
     """Check that an oracle satisfies its contract, on many small questions.
 
     The answers are compared with enumeration as far as the declared quality demands: an exact
-    oracle reaches the maximum, and no upper bound is below it. Every answer is worth what it says,
-    is at least as good as the truth and as random partitions, and is the same on a second call, in
-    threads and after pickling; nothing is modified. The first broken promise raises PluginError,
-    which says what to fix.
+    oracle reaches the maximum, and no upper bound is below it. Every answer has the value that it
+    claims, is at least as good as the truth and as random partitions, and is the same on a second
+    call, in threads and after pickling; nothing is modified. The first broken promise raises
+    PluginError, which says what to fix.
 
     Parameters
     ----------
     oracle : Oracle
-        It is asked for every kind of constraint that it ``takes``.
+        The oracle, which is tested with every kind of constraint that it ``takes``.
     contiguous : bool
         Whether it searches segmentations; otherwise all partitions of a set.
     family : callable, optional
-        Searches it neither: takes T (at most 6) to one vector of labels for each partition of T
-        samples that it searches. Where there is none, the oracle has to raise OracleError.
+        For an oracle that searches other partitions: a function of T (at most 6) that lists one
+        vector of labels for each partition of T samples that it searches. If the list is empty, the
+        oracle has to raise OracleError.
 
     Examples
     --------
@@ -136,19 +141,20 @@ class Question(Checked):
 
     @classmethod
     def to(cls, oracle: Oracle, about: str, A: TraceObjective, c: Constraint) -> "Question":
+        """A question to an oracle about an objective, with a constraint."""
         truth = "" if A.truth is None else f", {in_short(A.truth)} the truth of {A.truth_weight:g}"
         where = f"{about}: T={A.n_samples}, r={A.Z.shape[1]}{truth}, shift={A.shift:g}, {c}"
         return cls(oracle, type(oracle).__name__, where, objective=A, constraint=c)
 
     @property
     def slack(self) -> float:
-        """Rounding allowed, a fraction of the size of the terms."""
+        """Rounding error that is allowed, in proportion to the size of the terms."""
         A = self.objective
         size = float(np.nansum(A.Z**2)) + (abs(A.shift) + A.truth_weight) * A.n_samples
         return VALUE_ROUNDING * (1.0 + size)
 
     def ask(self) -> Argmax:
-        """The answer, which is there and is worth what it says."""
+        """The answer of the oracle, after a check of its value, bound and quality."""
         try:
             answer: Argmax = self.plugin.ask(self.objective, self.constraint)
         except PluginError as error:
@@ -172,7 +178,7 @@ class Question(Checked):
         return answer
 
     def compare(self, answer: Argmax, members: Iterable[EquivalenceMatrix]) -> None:
-        """Check that no member of the family keeps the constraint and exceeds the bound."""
+        """Check that no member of the family that keeps the constraint exceeds the bound."""
         is_exact = answer.quality is Quality.EXACT
         most = answer.value if is_exact else answer.upper_bound
         for M in members if np.isfinite(most) else ():
@@ -188,7 +194,7 @@ class Question(Checked):
                 )
 
     def check(self, members: list[EquivalenceMatrix], rng: np.random.Generator) -> Argmax:
-        """The answer, compared with all partitions that may be it."""
+        """The answer, after a comparison with all members that keep the constraint."""
         answer = self.ask()
         self.require(
             not answer.y.is_partition or answer.y in members,
@@ -199,7 +205,7 @@ class Question(Checked):
         simple = [members[i] for i in rng.integers(0, len(members), 3)]
         if self.objective.truth in members:
             simple.append(self.objective.truth)
-        for M in simple:  # an answer worse than these makes cuts that cut nothing
+        for M in simple:  # cuts of worse answers would be useless
             reached = self.objective.value(M)
             self.require(
                 answer.value >= reached - self.slack,
@@ -210,7 +216,7 @@ class Question(Checked):
 
 
 def in_short(M: EquivalenceMatrix) -> str:
-    """A partition in a message."""
+    """A short description of a partition for messages."""
     if not M.is_partition:
         return "a projector"
     return f"labels {M.labels.tolist()}" if M.n_samples <= 30 else f"{M.n_clusters} clusters"
@@ -219,7 +225,7 @@ def in_short(M: EquivalenceMatrix) -> str:
 def _small_question(
     rng: np.random.Generator, number: int, T: int, searched: Searched, contiguous: bool
 ) -> Question:
-    """Gaussian samples, integers with ties, offsets and null metrics in turn, of T samples."""
+    """A random question about T Gaussian samples, integers with ties, offsets or null metrics."""
     oracle, partitions = searched
     r = int(rng.integers(0, 4))
     name, Z = [
@@ -233,11 +239,11 @@ def _small_question(
     if partitions and rng.random() < 0.7:
         truth = partitions[int(rng.integers(len(partitions)))]
     weight = 0.0 if truth is None else float(rng.choice([0.5, 2.0]))
-    if partitions and number % 4 == 1:  # what some partition keeps
+    if partitions and number % 4 == 1:  # a constraint that some partition keeps
         M = partitions[int(rng.integers(len(partitions)))]
-        kept = constraints_of(M, oracle.takes, rng, contiguous)
-        constraint = kept[int(rng.integers(len(kept)))] if kept else constraint
-    elif number % 2:  # what perhaps none keeps
+        constraints = constraints_of(M, oracle.takes, rng, contiguous)
+        constraint = constraints[int(rng.integers(len(constraints)))] if constraints else constraint
+    elif number % 2:  # a constraint that perhaps no partition keeps
         at = rng.permutation(np.arange(1, T)).tolist()
         takes_them = contiguous and "boundaries" in oracle.takes
         n, m = rng.integers(0, 3, 2).tolist() if takes_them else (0, 0)
@@ -253,7 +259,7 @@ def _small_question(
 def constraints_of(
     M: EquivalenceMatrix, takes: Collection[str], rng: np.random.Generator, contiguous: bool
 ) -> list[Constraint]:
-    """Constraints that a partition keeps, of each kind that an oracle takes."""
+    """Some constraints that a partition keeps, of each kind that an oracle takes."""
     T = M.n_samples
     constraints = []
     if "n_clusters" in takes:
@@ -292,7 +298,7 @@ def constraints_of(
 def check_small(
     searched: Mapping[int, Searched], n_questions: int, contiguous: bool, rng: np.random.Generator
 ) -> None:
-    """Check answers about so many samples with all partitions of them that are searched."""
+    """Check answers to random questions about few samples, by enumeration."""
     questions = []
     answers = []
     kinds = get_args(ConstraintKind)
@@ -315,7 +321,8 @@ def check_small(
         question.require(same, "it keeps something of a call: store settings only, return results")
 
     def ask_again(question: Question) -> Argmax | None:
-        with suppress(PluginError):  # which the first answer was not
+        """The answer to a question that was answered before; None if it is refused now."""
+        with suppress(PluginError):
             return question.ask()
         return None
 

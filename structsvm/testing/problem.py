@@ -1,4 +1,4 @@
-"""Does a problem keep its contract: inference, labels, training instances, oracles, predictions."""
+"""Check problems: inference, labels, training instances, oracles and predictions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
@@ -37,29 +37,29 @@ def check_problem(
 
     For a :class:`~structsvm.problem.Problem`: joint features have the dimension of the weight, the
     truth costs nothing and no loss is negative, the score is linear in ``w``, neither inference nor
-    loss-augmented inference is worse than the truth or any labelling that is known, the answers are
-    the same when asked again and after pickling, and nothing that is handed in is modified.
+    loss-augmented inference is worse than the truth or any known labelling, the answers are the
+    same on a second call and after pickling, and no argument is modified.
 
     For a :class:`~structsvm.partitions.problem.PartitionProblem`: instances and labels are read as
-    by ``fit``, labels are decoded faithfully, training instances fit to what they are made of, and
-    answers are compared with all partitions of a few items that ``encode`` accepts, and on the
-    instances given with merges, splits and moves of answers. Where ``traits.convex`` is False,
-    ``partition`` has to keep numbers of clusters and links, the gradient is compared with
-    differences, and the convex model has to touch the objective.
+    by ``fit``, labels are read back, joint features are those of the samples, and answers are
+    compared with all partitions of a few items that ``encode`` accepts, and on ``Xs`` with merges,
+    splits and moves of answers. Where ``traits.convex`` is False, ``partition`` has to keep numbers
+    of clusters and links, the gradient is compared with differences, and the convex model has to
+    touch the objective.
 
     Parameters
     ----------
     problem : Problem or PartitionProblem
         The problem to check.
     Xs, ys : sequences
-        A few labelled instances, as solvers get them or, for a PartitionProblem, as users hold
+        A few labelled instances, as solvers get them or, for a PartitionProblem, as users pass
         them.
     labellings : callable, optional
-        For a Problem: takes an instance to all its labellings, so that small instances are best;
-        or, of two arguments, an instance and its label, where labels say what belongs to the
-        instance.
+        For a Problem: a function of an instance that lists all its labellings, so that small
+        instances are best; or a function of an instance and its label, if the labellings depend on
+        the label.
     exact_inference : bool
-        For a Problem: whether ``predict`` finds the maximum, rather than something good.
+        For a Problem: whether ``predict`` finds the maximum, instead of a good labelling.
 
     Returns
     -------
@@ -97,14 +97,14 @@ def check_problem(
 
 
 def _every(labellings: Labellings, x: Any, y: Any) -> Iterable[Any]:
-    """All labellings of an instance, or those that go with what its label says beside."""
+    """All labellings of an instance, by a function of the instance, or of it and its label."""
     return labellings(x, y) if len(signature(labellings).parameters) > 1 else labellings(x)
 
 
 def _check_partition_problem(
     problem: PartitionProblem, Xs: Sequence[Any], ys: Sequence[Any]
 ) -> Report:
-    """It is read and prepared by what ``fit`` runs, which refuses what hooks must not return."""
+    """Check a partition problem, after reading and preparing the data as ``fit`` does."""
     kit = Kit(problem, type(problem).__name__, rng=np.random.default_rng(0))
     parameters = getattr(type(problem), "__dataclass_params__", None)
     kit.require(

@@ -1,4 +1,4 @@
-"""Loss-augmented inference and inference against every labelling that is known."""
+"""Check inference and loss-augmented inference by comparison with known labellings."""
 
 import math
 import pickle
@@ -16,15 +16,15 @@ from structsvm.solvers.separation import check_feature, check_first_answer, chec
 from structsvm.support import Floats, difference, shown
 from structsvm.testing.oracle import Checked, tolerance_of
 
-TERM_ROUNDING = 1e-8  # rounding allowed, as a fraction of the size of the terms
-HALVINGS = 30  # halvings of the way to a weight at which two answers tie
-WEIGHT_SIZES = (0.0, 0.1, 1.0, 1.0, 10.0)  # sizes of the weights at which plugins are asked
-Known = tuple[Any, str]  # a labelling, and where it comes from
+TERM_ROUNDING = 1e-8  # rounding error that is allowed, relative to the size of the terms
+HALVINGS = 30  # halvings of the interval in which two answers tie
+WEIGHT_SIZES = (0.0, 0.1, 1.0, 1.0, 10.0)  # sizes of the weights at which plugins are tested
+Known = tuple[Any, str]  # a labelling, and its origin for messages
 
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """What separation maximises, of one labelling at every weight."""
+    """A labelling, with the loss and the score that separation maximises."""
 
     y: Any
     origin: str
@@ -32,12 +32,13 @@ class Labelling:
     slope: Floats  # ``phi(x, y) - phi(x, y_i)``
 
     def worth(self, w: Floats) -> float:
+        """The value of the labelling in separation at a weight, less that of the truth."""
         return self.loss + float(w @ self.slope)
 
 
 @dataclass(frozen=True, eq=False)
 class Separated:
-    """What ``separate`` found at a weight."""
+    """The answer of ``separate`` at a weight."""
 
     w: Floats
     separation: Separation
@@ -46,7 +47,7 @@ class Separated:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Asked(Checked):
-    """A labelled instance for which a problem is tested."""
+    """A problem under test with a labelled instance."""
 
     x: Any
     y: Any
@@ -54,11 +55,13 @@ class Asked(Checked):
     family: Sequence[Any] | None = None  # all labellings of the instance, if they are known
 
     def require_member(self, y: Any, what: str) -> None:
+        """Check that a labelling is among all labellings of the instance, if they are known."""
         listed = self.family is None or any(_alike(y, other) for other in self.family)
         said = f"{what}, {shown(y)}, is none of labellings(x)"
         self.require(listed, f"{said}: search those alone, or list it")
 
     def feature(self, y: Any) -> Floats:
+        """The checked joint feature of a labelling, (d,)."""
         dim = self.plugin.weight_space().dim
         phi = self.call("joint_feature", self.x, y)
         phi = check_feature(self.plugin, phi, dim, self.number).copy()
@@ -71,15 +74,17 @@ class Asked(Checked):
         return self.feature(self.y)
 
     def labelling(self, y: Any, origin: str) -> Labelling:
+        """A labelling with its checked loss and joint feature."""
         loss = check_loss(self.plugin, self.call("loss", self.y, y), self.number)
         self.require(math.isfinite(loss), f"loss returned {loss!r}: return a finite float")
         return Labelling(y, origin, loss, self.feature(y) - self.feature_of_truth)
 
     def tolerance(self, w: Floats) -> float:
+        """Rounding error that is allowed in values at a weight."""
         return TERM_ROUNDING * (1.0 + float(np.abs(w) @ np.abs(self.feature_of_truth)))
 
     def separate(self, w: Floats) -> Separated:
-        """Separate at a weight; the answer is checked, and is no worse than the truth."""
+        """Separate at a weight, and check the answer, which must not be worse than the truth."""
         try:
             answer = check_first_answer(self.plugin, self.x, self.y, self.number, w)
         except StructSVMError as error:
@@ -103,7 +108,7 @@ class Asked(Checked):
         return separated
 
     def compare(self, answer: Separated, other: Labelling) -> None:
-        """Check that no labelling is worth more than the answer's upper bound."""
+        """Check that a labelling does not exceed the upper bound of an answer."""
         w = answer.w
         slack = answer.separation.slack
         value = answer.labelling.worth(w)
@@ -127,7 +132,7 @@ def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
 def check_separation(
     instance: Asked, weights: Sequence[Floats], extra: Sequence[Known] = ()
 ) -> list[Separated]:
-    """Loss-augmented inference at every weight against all labellings known."""
+    """Check loss-augmented inference at every weight against all known labellings; its answers."""
     before = deepcopy(instance.plugin)
     instance.labelling(instance.y, "the truth")
     answers = [instance.separate(w) for w in weights]
@@ -166,9 +171,9 @@ def _check_again(instance: Asked, answers: Sequence[Separated]) -> None:
 def _check_at_a_tie(instance: Asked, first: Separated) -> None:
     """Compare the answers on both sides of a weight at which they change.
 
-    There two labellings are worth the same, so that a loss that is not quite the one maximised
-    shows, whereas at other weights the best labelling is that of either. It is looked for between
-    the null weight and one at which the truth is worth more than the answer at the null weight.
+    Two labellings tie there, so that even a small difference between the declared loss and the
+    maximised one shows. The weight is sought between the null weight and one at which the truth is
+    better than the answer at the null weight.
     """
     low = first.labelling
     away = instance.plugin.weight_space().project(-low.slope)
@@ -193,12 +198,13 @@ def _check_at_a_tie(instance: Asked, first: Separated) -> None:
 def check_inference(
     instance: Asked, weights: Sequence[Floats], known: Sequence[Known], exact: bool
 ) -> None:
-    """Inference finds the same twice, and if it is exact no labelling has a larger score.
+    """Check that inference repeats its answers and, if it is exact, that no score is larger.
 
-    Scores are linear, so that what is best at a weight is best at any multiple of it.
+    Scores are linear, so that the best labelling at a weight is the best at its positive multiples.
     """
 
     def predict(w: Floats) -> Floats:
+        """The joint feature of the prediction at a weight."""
         y = instance.call("predict", w, instance.x)
         instance.require_member(y, "the answer of predict")
         return instance.feature(y)
@@ -222,6 +228,7 @@ def check_inference(
 
 
 def _alike(y: Any, other: Any) -> bool:
+    """Whether two labellings of any type are equal."""
     if isinstance(y, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(np.asarray(y), np.asarray(other))
     try:

@@ -10,16 +10,16 @@ from structsvm.errors import StructSVMError
 from structsvm.partitions import EquivalenceMatrix
 
 NEIGHBOURS, NEAR = 12, 8
-"""Neighbours of a partition that are looked at, and items that are near the end of a cluster."""
+"""Number of random places at which neighbours of a partition are made, and of items near an end."""
 
 
 def partition_of_items(truth: Any) -> Any:
-    """The partition of labels, of which a problem that is not convex may know more."""
+    """The partition of a truth, which in a problem that is not convex is an attribute of it."""
     return getattr(truth, "M", truth)
 
 
 def tiny_instance(instances: Sequence[Instance], n_items: int) -> Instance | None:
-    """An instance of few items: without side information any, with it the first of an instance."""
+    """An instance of few items: zeros, or the first items of an instance with side information."""
     if all(instance.side is None for instance in instances):
         return Instance(np.zeros((n_items, instances[0].n_features)))
     large = [instance for instance in instances if instance.n_samples >= n_items]
@@ -30,7 +30,7 @@ def tiny_instance(instances: Sequence[Instance], n_items: int) -> Instance | Non
 
 
 def neighbours(M: EquivalenceMatrix, rng: np.random.Generator) -> Iterator[EquivalenceMatrix]:
-    """Clusters merged or cut, and stretches made clusters or given to the neighbour."""
+    """Partitions that differ by a merged, cut or moved cluster, or by a stretch of items."""
     labels: Any = M.labels
     T = labels.size
     new = labels.max() + 1
@@ -39,8 +39,7 @@ def neighbours(M: EquivalenceMatrix, rng: np.random.Generator) -> Iterator[Equiv
         k = int(rng.integers(0, len(ends) - 1))
         begin = ends[k]
         end = ends[k + 1]
-        # Near the end of the cluster as often as anywhere in it: a rule about lengths shows where
-        # they are just long enough.
+        # Half of the cuts are near the end of the cluster, where rules about lengths show.
         middle = int(rng.integers(max(begin, end - int(rng.choice([NEAR, T]))), end))
         start, stop = sorted(rng.integers(0, T + 1, 2).tolist())
         following = labels[min(end, T - 1)]
