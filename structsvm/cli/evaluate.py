@@ -34,7 +34,7 @@ def run_evaluate(args: Namespace, terminal: Terminal) -> int:
         Guard.of(args).check_file(args.output, (".html", ".htm"))
     learner = load_learner(args.model)
     request = Request.of(args)
-    in_part = learner.problem_.traits.contiguous  # and then scored on labelled samples alone
+    in_part = learner.problem_.traits.contiguous  # scored on the labelled samples
     inputs = read_for(learner, args.model, request, terminal, need_labels=True, blanks=in_part)
     instances = inputs.measured(learner)
     split = "auto" if can_be_split(learner, instances, inputs.ys) else None

@@ -139,7 +139,7 @@ class Reading:
         if need_changes and request.regions is None:
             if request.labels is None:
                 refuse_one_word(files, options)
-            elif self.end < math.inf:  # else the message counts the samples without labels
+            elif self.end < math.inf:  # otherwise the refusal counts the unlabelled samples
                 refuse_one_label(request.labels, self._typed_of_labels, files)
         with terminal.working(f"reading {counted(len(files), 'file')}", self.end):
             recordings, paths = read_files(files, options, self.end, FEWEST_READ)

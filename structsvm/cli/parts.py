@@ -33,8 +33,8 @@ FIRST_SAMPLES, SAMPLES_A_SECOND = 15_000, 667
 FEWER_ROWS = 4
 """For tables, the number of samples is divided by this: metrics of rows take longer to learn."""
 PIXELS_AT_ONCE, CHECKING = 3_000_000, 0.5
-"""Pixels of images that are divided into regions if no time is given; or else the part of the time
-for that."""
+"""The most pixels that are divided into regions if no time is given; and otherwise the part of the
+time for that."""
 USUAL_COLUMNS, SQUARE = 30, 0.1
 """The numbers of samples hold for at most so many columns. Of more columns so many are kept that a
 matrix of columns by columns has at most this part of the values of the samples."""

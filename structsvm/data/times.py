@@ -116,7 +116,7 @@ class TimeAxis:
         return next(u for u in units if (values == values.astype(f"datetime64[{u}]")).all())
 
     def span(self, seconds: float) -> Any:
-        """A duration as the difference of two values: of seconds if these are dates."""
+        """A duration, in seconds or in the unit of numbers, as a difference of two values."""
         return np.timedelta64(round(1e6 * seconds), "us") if self.holds_dates else seconds
 
     def sample_at(self, moment: Any) -> int:

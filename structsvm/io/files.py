@@ -35,7 +35,8 @@ from structsvm.io.folders import (
 )
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.npz import read_npz
-from structsvm.io.recording import USUAL_OPTIONS, FileOptions, Origin, Recording, n_alike
+from structsvm.io.paired_names import n_alike
+from structsvm.io.recording import USUAL_OPTIONS, FileOptions, Origin, Recording
 from structsvm.io.sniff import first_rows, kind_of, stem_of
 from structsvm.io.table_columns import with_all_categories
 from structsvm.io.tables import read_frame, recordings_in

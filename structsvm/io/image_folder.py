@@ -2,8 +2,8 @@
 
 import math
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, product
 from os import PathLike
 from pathlib import Path
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from structsvm.data import UNKNOWN
 from structsvm.errors import DataError, parameter, printable, warn, wording
 from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS, pixels_of, read_label_map
+from structsvm.io.paired_names import paired_names
 from structsvm.support import counted, in_time, listed
 
 IMAGE_FOLDERS = ("img", "image", "images")
@@ -46,29 +47,31 @@ class LabelledImage:
 
 @dataclass(frozen=True)
 class LabelMaps:
-    """A folder of label maps, named like the images or with one of some endings added."""
+    """A folder of label maps."""
 
     folder: Path
-    endings: Sequence[str]
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The names of label maps by those of images, if none is that of its image or has ``_mask``."""
 
     @classmethod
     def of(cls, folder: Path, images: Sequence[Path]) -> "LabelMaps":
-        """Find the ending that all names have, unless some have none or ``_mask``."""
-        usual = cls(folder, ("", MASK_ENDING))
-        stems = {one.stem for one in folder.iterdir() if one.suffix.lower() in MASK_KINDS}
-        first = images[0].stem if images else ""
-        added = [stem.removeprefix(first) for stem in stems if images and stem.startswith(first)]
-        endings = [end for end in added if {one.stem + end for one in images} <= stems]
-        if any(map(usual.map_of, images)) or len(endings) != 1:
+        """A folder of label maps, whose names may all differ from those of images in one way."""
+        usual = cls(folder)
+        if any(map(usual.map_of, images)):
             return usual
-        warn(f"{folder}: label maps have the names of the images with {endings[0]!r} added")
-        return cls(folder, endings)
+        stems = {one.stem for one in folder.iterdir() if one.suffix.lower() in MASK_KINDS}
+        names = paired_names([image.stem for image in images], stems)
+        if names:
+            image, name = next(iter(names.items()))
+            warn(f"{folder}: label maps have other names, {name!r} is taken for that of {image!r}")
+        return cls(folder, names)
 
     def map_of(self, image: Path) -> Path | None:
         """The label map of an image, if there is one."""
         kinds = list(chain.from_iterable((kind, kind.upper()) for kind in MASK_KINDS))
-        names = [f"{image.stem}{end}{kind}" for end, kind in product(self.endings, kinds)]
-        maps = [self.folder / name for name in names]
+        usual = (image.stem, image.stem + MASK_ENDING)
+        stems = [self.names[image.stem]] if image.stem in self.names else usual
+        maps = [self.folder / f"{stem}{kind}" for stem, kind in product(stems, kinds)]
         maps = [one for one in maps if one.is_file() and one.resolve() != image.resolve()]
         return maps[0] if maps else None
 
@@ -91,8 +94,9 @@ def read_images(
         ``masks``, ``labels``).
     masks : path, optional
         The folder of the label maps, which have the names of the images, or these with ``_mask``
-        or another ending added to all of them: images, of which every colour is a label (two for
-        a mask), or ``.npy`` arrays of integers, in which -1 marks pixels without a label. What is
+        added, or names that all begin or end otherwise in the same way: images, of which every
+        colour is a label (two for a mask), or ``.npy`` arrays of integers, in which -1 marks pixels
+        without a label. What is
         transparent is a label, too.
     need_labels : bool
         Whether an image without a label map is an error.

@@ -16,7 +16,8 @@ from structsvm.io.label_file import LASTS_UNTIL_NEXT, LabelFile, name_of
 from structsvm.io.label_files import LABEL_KINDS, read_rows
 from structsvm.io.label_rows import UNTIL_NEXT, Interval
 from structsvm.io.media import STEPS_ALLOWED
-from structsvm.io.recording import Recording, n_alike
+from structsvm.io.paired_names import n_alike, paired_names
+from structsvm.io.recording import Recording
 from structsvm.io.spans import Marks, checked_spans, collisions, having, labelled
 from structsvm.support import counted, listed, spelled
 
@@ -264,24 +265,18 @@ def _by_recording(
     read: dict[str, T], recordings: Sequence[Recording], names: Set[str], path: Path
 ) -> dict[str, T]:
     """Rename labels after recordings if all names differ, but alike, as S1-eeg and S1-labels do."""
-    by_part = dict(zip(_distinct_parts([one.name for one in recordings]), recordings, strict=True))
-    called_by_part = dict(zip(_distinct_parts([*read]), read, strict=True))
-    are_pairs = len(by_part) == len(recordings) and by_part.keys() == called_by_part.keys()
-    if not (are_pairs and names.isdisjoint(read)):
+    if not names.isdisjoint(read):
         return read
-    renamed = {recording.name: called_by_part[part] for part, recording in by_part.items()}
-    first, called = next(iter(renamed.items()))
+    own = [one.name for one in recordings]
+    pairs = dict(zip(own, read, strict=True)) if len(own) == len(read) == 1 else {}
+    pairs = pairs or paired_names(own, read.keys())
+    if not pairs or len(pairs) != len(read):
+        return read
+    first, called = next(iter(pairs.items()))
     if path.is_dir() or called != printable(path.stem):
-        which = "the only recording" if len(renamed) == 1 else "and so on"
+        which = "the only recording" if len(pairs) == 1 else "and so on"
         warn(f"{path}: its labels are of {called!r}, and are taken for those of {first}, {which}")
-    return {name: read[called] for name, called in renamed.items()}
-
-
-def _distinct_parts(names: Sequence[str]) -> list[str]:
-    """Names without the beginning and the end that all have in common."""
-    begin = n_alike(*names)
-    end = n_alike(*(name[begin:][::-1] for name in names))
-    return [name[begin : len(name) - end] for name in names]
+    return {name: read[called] for name, called in pairs.items()}
 
 
 def _marks_of_folders(

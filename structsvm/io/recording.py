@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -203,12 +202,6 @@ def arrays_and_labels(recordings: Sequence[Recording]) -> tuple[list[Floats], li
         if recording.y is None:
             raise DataError(f"{recording.where} has no labels")
     return [one.X for one in recordings], [one.y for one in recordings if one.y is not None]
-
-
-def n_alike(*names: str) -> int:
-    """The number of characters that all names begin with."""
-    alike = takewhile(lambda letters: len({*letters}) == 1, zip(*names, strict=False))
-    return sum(1 for _ in alike)
 
 
 BLANKS_BETWEEN = r"\s+"  # one or more blanks, as a separator of pandas

@@ -13,6 +13,7 @@ from scipy.ndimage import binary_dilation, binary_erosion
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs.label_maps import label_map_of, pixels_of, read_label_map
 from structsvm.io import read_images
+from structsvm.io.paired_names import paired_names
 
 RNG = np.random.default_rng(0)
 
@@ -100,7 +101,7 @@ def test_label_maps_may_add_an_ending_to_the_names_of_all_images(tmp_path):
     for name in ("sky", "sky_2"):
         write(tmp_path / "raw" / f"{name}.png", halves)
         write(tmp_path / "approved" / f"{name}_L.png", halves)
-    with pytest.warns(DataWarning, match="with '_L' added"):
+    with pytest.warns(DataWarning, match="'sky_L' is taken for that of 'sky'"):
         images = read_images(tmp_path / "raw", tmp_path / "approved")
     assert [len(np.unique(one.labels)) for one in images] == [2, 2]
     with pytest.raises(DataError, match=r"its folders 'approved', 'raw' hold some: .* masks=FOLD"):
@@ -108,6 +109,26 @@ def test_label_maps_may_add_an_ending_to_the_names_of_all_images(tmp_path):
     (tmp_path / "approved" / "sky_L.png").unlink()  # another image's is none of its own
     with pytest.raises(DataError, match=r"sky.png: no label map of that name"):
         read_images(tmp_path / "raw", tmp_path / "approved")
+
+
+@cases(
+    (["img_1", "img_2", "img_10"], ["mask_1", "mask_2", "mask_10"]),
+    (["21_training", "22_training"], ["21_manual1", "22_manual1"]),
+    (["sky"], ["gt-sky"]),
+    (["sky_1", "sky_2"], ["sky_1_L", "sky_2_L", "sky_3_L", "sky_1_small"]),
+)
+def test_label_maps_may_begin_or_end_otherwise_than_images(names, others):
+    assert paired_names(names, set(others)) == dict(zip(names, others, strict=False))
+
+
+@cases(
+    (["img_1", "img_2"], ["mask_1", "mask_3"]),
+    (["img_1", "img_2"], ["a_1", "a_2", "b_1", "b_2"]),
+    (["sky"], ["sea"]),
+    ([], ["sea"]),
+)
+def test_names_that_differ_in_several_ways_are_not_paired(names, others):
+    assert paired_names(names, set(others)) == {}
 
 
 def test_images_that_cannot_be_read_are_named(folder, tmp_path):
