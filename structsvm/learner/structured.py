@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data import check_weights
 from structsvm.errors import DataError, SettingsError, nth, parameter, warn
-from structsvm.learner.alternation import alternated, open_labellings, start_of_open
+from structsvm.learner.alternation import Alternated, alternated, open_labellings, start_of_open
 from structsvm.learner.completing import warn_of_incomplete
 from structsvm.learner.fitting import (
     NOT_RESUMED,
@@ -212,16 +212,7 @@ class StructuredSVM(ProblemParameters):
                         raise
                     warn_of_incomplete()
             assert solution is not None
-            self.problem_, self.solution_, self.alternated_ = problem, solution, completed
-        self.n_iter_ = solution.n_iter
-        self.converged_ = solution.status.converged
-        self.interrupted_ = solution.status is Status.INTERRUPTED
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        if data.n_features is not None:
-            self.n_features_in_ = data.n_features
-        if data.names is not None:
-            self.feature_names_in_ = np.asarray(data.names, dtype=object)
+            self._keep(problem, solution, completed, data)
         if not solution.status.converged:
             warn(solution.summary(), ConvergenceWarning)
         elif not solution.w.any():
@@ -273,6 +264,23 @@ class StructuredSVM(ProblemParameters):
         return self.problem_.weight_space().to_metric(self.solution_.w.copy())
 
     # ---- inside
+
+    def _keep(
+        self, problem: Problem, solution: Solution, completed: Alternated | None, data: Instances
+    ) -> None:
+        """Set the attributes of a fitted estimator."""
+        self.problem_ = problem
+        self.solution_ = solution
+        self.alternated_ = completed
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.status.converged
+        self.interrupted_ = solution.status is Status.INTERRUPTED
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        if data.n_features is not None:
+            self.n_features_in_ = data.n_features
+        if data.names is not None:
+            self.feature_names_in_ = np.asarray(data.names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 import json
 import re
 import runpy
+import signal
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -245,6 +246,24 @@ def test_a_partition_that_misses_the_truth_is_warned_of():
 
 
 # ---- weights, constraints, solvers
+
+
+def test_ctrl_c_at_the_end_of_learning_leaves_nothing_of_an_earlier_fit(classes, monkeypatch):
+    X, y = classes
+    svm = StructuredSVM(multiclass.Multiclass(), solver=CuttingPlane()).fit(X, y)
+    solve = CuttingPlane.solve
+
+    def solve_and_interrupt(*args, **kwargs):
+        solution = solve(*args, **kwargs)
+        signal.raise_signal(signal.SIGINT)
+        return solution
+
+    monkeypatch.setattr(CuttingPlane, "solve", solve_and_interrupt)
+    wide = np.hstack([X, X])
+    with pytest.raises(KeyboardInterrupt):
+        svm.fit(wide, y)
+    assert svm.n_features_in_ == wide.shape[1]
+    assert len(svm.predict(wide)) == len(y)
 
 
 def test_weights_of_instances_stand_for_copies(classes):
