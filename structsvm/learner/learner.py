@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NamedTuple, Self
@@ -247,8 +248,9 @@ class Learner(Predictor, ProblemParameters, ABC):
             arguments = X, y, feature_names, sample_weight, groups
             data = TrainingSet.of(problem, *arguments).counted()
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
-                learned = self._learn(data, how)
-                self._keep(data, learned)
+                fitted = copy(self)  # an error or Ctrl-C leaves all that was learned before
+                learned = fitted._learn(data, how)
+                self.__dict__ = fitted._keep(data, learned).__dict__
                 with share("the untrained metric", how.part, how.part):
                     self._describe(data, learned.truths)
                 if when_learned is not None:

@@ -256,6 +256,20 @@ def test_a_state_segmenter_may_be_pickled_cloned_and_refitted(segmenter, rng):
     assert again.fit(Xs, [NAMES] * 6, groups=list("aabbcc")).predict_breakpoints(Xs) == ends
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, DataError])
+def test_a_fit_that_fails_leaves_what_was_learned_before(segmenter, rng, monkeypatch, error):
+    Xs = recordings(4, rng)
+    before = segmenter.fit(Xs, [NAMES] * 4).predict_states(Xs)
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(StateSegmenter, "_tuned", fail)
+    with pytest.raises(error):
+        segmenter.fit(Xs, [[f"not {name}" for name in NAMES]] * 4)
+    assert np.array_equal(segmenter.predict_states(Xs), before)
+
+
 def test_a_single_group_gives_counts_and_no_learned_weights(segmenter, rng):
     Xs = recordings(3, rng)
     segmenter.fit(Xs, [NAMES] * 3, groups=["a"] * 3)
