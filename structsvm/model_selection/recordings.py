@@ -1,6 +1,7 @@
 """The menu for recordings: baselines and candidates, by whether labels are names or changes."""
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from structsvm.data import labels_of_items, unknown_labels
@@ -95,7 +96,6 @@ class Recordings(Menu):
         instances = self.data.instances
         labels = self.labels
         context = _context(self.features)
-        named = are_names(instances, labels)
         size = sum(x.n_samples * x.n_features for x in instances)
         times = max(1.0, size / QUICK_VALUES)
         slow = times * min(1.0, AT_LEAST + size / USUAL_VALUES)
@@ -108,14 +108,14 @@ class Recordings(Menu):
             methods += map(Method, OF_SCORES, learners)
         for name, cost in CLASSIFIER_COSTS.items():
             cost *= slow if name == "boosting" else times
-            if named:
+            if self._are_named:
                 frames = learner_named(f"frame-{name}", self.problem, features=context)
                 methods.append(Method(f"frame-{name}", self.scaled(frames), cost))
             if full and name != "lda":
                 cost = cost if name == "logistic" else cost / 2
                 boundaries = learner_named(f"boundary-{name}", self.problem)
                 methods.append(Method(f"boundary-{name}", self.scaled(boundaries), cost))
-        if named:
+        if self._are_named:
             segmenter = learner_named(SEGMENTER, self.problem, features=context)
             methods.append(Method(SEGMENTER, self.scaled(segmenter), 6.0 * slow))
         return methods
@@ -123,8 +123,7 @@ class Recordings(Menu):
     @property
     def first(self) -> Method:
         """The quick segmenter of states; OLDA where states have no names."""
-        instances = self.data.instances
-        if are_names(instances, self.labels) and self.question is None:
+        if self._are_named and self.question is None:
             return self._quick_states()
         closed = self._closed_forms()[0]
         if self._has_context and self.data.n_features <= MANY_COLUMNS and self._suits(closed):
@@ -147,6 +146,11 @@ class Recordings(Menu):
             self.of_metric("statistics-centred", "full", 0.5, features=both, **FROM_OLDA),
             self.of_metric("lags-olda", "olda", 0.5, features=lags),
         ]
+
+    @cached_property
+    def _are_named(self) -> bool:
+        """Whether labels are names of states that several recordings have."""
+        return are_names(self.data.instances, self.labels)
 
     @property
     def _has_context(self) -> bool:
