@@ -163,7 +163,7 @@ class Server:
             self._learning.cancel()
 
     async def _learn_beside(self) -> None:
-        """Learn in a process, pass on its news, and end it with this task; files stay whole."""
+        """Learn in a process that ends with this task, and pass on its news; files stay whole."""
         spawn = multiprocessing.get_context("spawn")  # a fork would copy the running server
         receiver, sender = spawn.Pipe(duplex=False)
         arguments = self._learn, self.kept.are_named, sender

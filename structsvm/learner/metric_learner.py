@@ -82,10 +82,11 @@ class MetricLearner(Learner):
         (:attr:`structsvm.features.RecordingTransformer.scaled`).
     whiten : "auto", "olda", float in [0, 1] or None
         Whiten the features within the true clusters before a full metric is learned, their
-        covariance shrunk by this share towards a multiple of the identity. "olda" learns in the 32
-        directions that OLDA weighs most, so that ``SquaredNorm(center=1)`` shrinks to OLDA; a
-        diagonal metric, learned as it is, is averaged with OLDA, each divided by its price, and
-        partial labels are not completed. "auto" is 0.5 for clustering and else None. ``metric_``
+        covariance shrunk by this share towards a multiple of the identity. With "olda" a full
+        metric is learned in the 32 directions that OLDA weights most, so that
+        ``SquaredNorm(center=1)`` shrinks it to OLDA; a diagonal metric is learned without
+        whitening and then averaged with OLDA, each divided by its price, and partial labels are not
+        completed. "auto" is 0.5 for clustering and else None. ``metric_``
         includes the whitening; regularizer and constraints apply to the metric of the whitened
         features. Of "rca", "lda" and "olda" it is the shrinkage of the covariance, 0.5 by default
         and 0.001 for "lda".

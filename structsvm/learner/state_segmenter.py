@@ -75,18 +75,18 @@ class StateSegmenter(StateDecoder):
     (:class:`structsvm.problems.StateSequence`), one convex program with a certificate, on training
     recordings that are scored by classifiers that have not seen them, nor their groups. Its
     regularizer shrinks the weights to counts of the labelled changes and lengths, with three
-    numbers chosen by the mean loss on the same recordings. The counts themselves are kept where
-    what is learned has a larger loss on the recordings it was learned from than counts of other
-    groups have, as with few groups, or classifiers that say little.
+    numbers chosen by the mean loss on the same recordings. The counts themselves are kept if the
+    learned weights lose more on the recordings that they were learned from than counts of other
+    groups do, as with few groups, or classifiers that say little.
 
     Parameters
     ----------
     estimators : sequence of "fast-boosting", "boosting", "fast-kernel", "kernel", "lda", \
 "logistic", "forest", "window-boosting" or classifiers of scikit-learn, or "quick", optional
-        Of whose probabilities a weighted mean is taken; by default boosting, which is fast where
-        there are eight groups or more, the kernel, and linear discriminants; of up to 16 columns,
-        or 40 where there are fewer groups, boosting of windows, too. "quick" stands for two that
-        take little time. The weights are those with which the mean says most of samples that the
+        The classifiers whose probabilities are averaged. By default these are boosting (the fast
+        one for eight groups or more), the kernel, and linear discriminants, and for up to 16
+        columns, or 40 if groups are fewer, boosting of windows, too. "quick" stands for two that
+        take little time. The weights of the mean maximise the likelihood of samples that the
         classifiers have not seen.
     features : RecordingTransformer, optional
         Context that the classifiers see; by default each sample, and the means and standard
@@ -94,22 +94,22 @@ class StateSegmenter(StateDecoder):
         columns also slopes, and windows of 5 to 135 samples where segments are much longer;
         "boosting" sees samples up to a quarter of a typical segment away instead.
     n_folds : int, optional
-        By default 5, or 3 for eight groups or more, or recordings where there are no groups. The
-        mean of the models of the folds predicts, with one of all where there are fewer.
+        By default 5, or 3 for eight groups or more (recordings, if there are no groups). The mean
+        of the models of all folds predicts; with fewer groups, one of all recordings is in it, too.
     smoothing : float
         Added to a probability before its logarithm is taken.
     standardize : {"auto", "both", "recording", "training", None}
-        How the features are centred and scaled before the classifiers see them; "auto" is "both",
-        or "training" where levels tell states apart, so that the kernel, or all of other
-        estimators, say more of groups that they have not seen, beyond chance.
+        How the features are centred and scaled before the classifiers see them. "auto" is "both",
+        or "training" if the kernel (or all estimators, if it is none of them) then predicts groups
+        that it has not seen better beyond chance, because levels tell states apart.
     changes : mapping of a name to names, optional
         Which states may follow a state; any, by default. States that are no key may not change.
     order : sequence of names, optional
         Every recording goes once through all states in this order.
     min_length, max_length : int, or mapping of names to int, optional
         Least and greatest number of samples of a segment, of all states or of some; a recording
-        shorter than ``min_length`` is one. Where a recording has names in part only, a segment that
-        ends where names do may be longer than these.
+        shorter than ``min_length`` is one. In a recording that has names in part only, a segment
+        may go on where its names end, and be longer than they are.
     lam : float
         Strength of the regularizer, divided by the number of groups.
     random_state : int, optional

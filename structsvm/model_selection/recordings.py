@@ -54,7 +54,7 @@ QUICK_VALUES = 1_000_000
 """Values up to which linear classifiers are quick."""
 
 AT_LEAST, USUAL_VALUES = 0.55, 600_000
-"""Boosting of few values costs this share of its cost on the usual number, and more with each."""
+"""However few values there are, boosting costs this share of its cost on the usual number."""
 
 LONGEST_LAG = max(map(abs, Lags().lags))
 """The longest lag: candidates with context need recordings with more samples."""

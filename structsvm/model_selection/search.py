@@ -75,13 +75,15 @@ class MetricLearnerCV(ProblemParameters):
     """A learner whose method, and its strength ``lam``, are chosen on held-out recordings.
 
     Candidates are metrics, learned or in closed form, and all other methods that suit the labels,
-    such as :class:`~structsvm.StateSegmenter`; whoever wants a metric names metrics. Each is fitted
-    on all folds but one, including its penalty, and segments the remaining recordings. The first
-    candidate is the default, or, but for changes alone, the quick one that answers first if its
-    mean loss is less; the best one is taken in its place if it is better beyond chance. If the
-    first candidate names states, one that names them is chosen, by the share that it names right;
-    what does the same as something blind is, if all others do, too.
-    The choice is fitted again on all recordings, and ``verdict_`` says whether learning pays.
+    such as :class:`~structsvm.StateSegmenter`; to get a metric, name metrics alone. Each is fitted
+    on all folds but one, including its penalty, and segments the remaining recordings.
+
+    The first candidate is the default. Unless labels are changes alone, the quick candidate that
+    answers first takes its place if its mean loss is less. Another candidate is chosen if it is
+    better beyond chance. If the default names states, only candidates that name them can be chosen,
+    and the share of samples that they name right decides. A candidate that does the same as a
+    method that does not look at the data is only chosen if all others do so, too. The choice is
+    fitted again on all recordings, and ``verdict_`` says whether learning pays.
 
     Parameters
     ----------
@@ -105,10 +107,10 @@ class MetricLearnerCV(ProblemParameters):
     n_jobs : int or None
         Number of workers, as in joblib. The result does not depend on it.
     max_seconds : float, optional
-        About how long ``fit`` may take. What others have to beat and what answers first are tried
-        whatever it takes, then the default, what gained most a second on public sets, and the
-        others in the order of preference; those for which there is no time are left out, as are
-        such baselines: ``untried_``.
+        About how long ``fit`` may take. The untrained metric and the candidate that answers first
+        are tried whatever time they take, then the default, those that gained most a second on
+        public sets, and the others in the order of preference. Candidates and baselines for which
+        there is no time are left out: ``untried_``.
     regularizer, features, standardize, whiten, solver, constraints, random_state
         As for :class:`MetricLearner`, for candidates by name. ``whiten`` applies to full metrics,
         and ``random_state`` also shuffles instances into folds.
@@ -129,10 +131,10 @@ class MetricLearnerCV(ProblemParameters):
         the share of samples that are named right, NaN for what names no states.
     candidates_ : list of Method
     losses_, criterion_ : arrays of shape (N, n_candidates)
-        Held-out losses of the verdict, and held-out values by which candidates are chosen, if not
-        by the names that are right; NaN if a candidate failed. N counts what is held out: instances
-        of which items are labelled, and which are scored on these; others are learned from in every
-        fold but that of their group. With ``split``, parts of instances.
+        Held-out losses of the verdict, and those by which candidates are chosen, unless names
+        decide; NaN if a candidate failed. N is the number of instances with labels of items, which
+        are held out and scored on these; others are learned from in every fold but that of their
+        group. With ``split``, it is the number of parts of instances.
     untried_ : dict of float by str
         Candidates for which there was no time, and the seconds that each would take, about.
     fold_ : array of shape (N,)

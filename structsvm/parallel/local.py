@@ -148,7 +148,7 @@ class Processes(Local):
         In a process that another one has started they stay here.
         """
         n = n_workers(self.n_jobs)
-        if n == 1 or parent_process() is not None:  # such a child would wait for its workers
+        if n == 1 or parent_process() is not None:  # a child process would wait for its workers
             yield SerialSession(parts)
             return
         with TemporaryDirectory(prefix=f"structsvm-{os.getpid()}-") as folder:
