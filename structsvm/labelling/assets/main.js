@@ -10,7 +10,7 @@ import { channels, draw, drawCurve, drawLegend, drawTable, listenToPointer } fro
 
 const ofMargin = () => acceptAbove(Number(byId("margin").value));
 
-// The key, what it does in words, and what it does; those of the cursor work where the picture has the focus.
+// The key, the keys that the list shows, what they do in words, the action, and whether the key is for the picture alone.
 const KEYS = [
   ["ArrowLeft", "← →", "move the cursor, with Shift by one sample", (event) => step(-1, event.shiftKey), true],
   ["ArrowRight", "", "", (event) => step(1, event.shiftKey), true],

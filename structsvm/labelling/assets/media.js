@@ -1,4 +1,4 @@
-// Sound or film in step with the cursor: both go where the other one is.
+// Sound or film in step with the cursor: moving one moves the other.
 
 import { go, page, recording } from "./page.js";
 
@@ -35,14 +35,14 @@ export function openMedia() {
   room.append(media, make("label", {}, "It begins ", input, " s before the recording."));
 }
 
-// The cursor goes with what is played.
+// Move the cursor along while sound or film plays.
 function lead() {
   if (!media) return;
   go(sample(media.currentTime - offset));
   if (!media.paused && !media.ended) requestAnimationFrame(lead);
 }
 
-// What is played goes where the cursor is put.
+// Move sound or film to the cursor.
 export function follow() {
   if (media && media.paused && media.duration) media.currentTime = Math.min(Math.max(seconds(page.cursor) + offset, 0), media.duration);
 }

@@ -1,9 +1,9 @@
-// What the page asks its server, whose address is that of the page.
+// Requests to the server, whose address is that of the page.
 
 let page = "";
 let last = Promise.resolve();
 
-// One thing after the other, in the order in which it was done.
+// Send changes one after the other, in the order in which they were made.
 export function post(name, data = {}) {
   const next = last.then(() => sent(name, data));
   last = next.catch(() => {});
@@ -17,7 +17,7 @@ async function sent(name, data) {
   return response.json();
 }
 
-// All news until the server ends, or it refuses a second page.
+// Hear all news until the server ends; a second page is refused.
 export async function follow(hear) {
   const response = await fetch("news");
   if (!response.ok) throw new Error(await response.text());
@@ -36,13 +36,13 @@ export async function follow(hear) {
 let asked = null;
 let waiting = null;
 
-// The traces of the newest window that is asked for: those between are left out.
+// Fetch the traces of the newest window; windows that are asked for while one is fetched are skipped.
 export function traces(window, draw) {
   waiting = [window, draw];
   if (!asked) asked = fetched().finally(() => { asked = null; });
 }
 
-// Until all that was done is saved, and all that is shown has come.
+// Wait until all changes are saved and all traces have come.
 export async function settled() {
   await last;
   await asked;

@@ -1,4 +1,4 @@
-// What the page knows and does: the labels of all recordings, what was found, and where the reader is.
+// The state of the page and its actions: labels and predictions of all recordings, and where the reader is.
 
 import { post } from "./net.js";
 import { NOTHING, acceptChange, at, fill, gaps, moveEdge, put, without } from "./segments.js";
@@ -155,7 +155,7 @@ export function move(from, to) {
   here(moveEdge(labels(), from, to), `The edge at ${when(from)} is moved.`);
 }
 
-// The nearest edge of a label comes to the cursor.
+// Move the nearest edge of a label to the cursor.
 export function fetchEdge() {
   const edges = [...new Set(labels().flatMap(([a, b]) => [a, b]))].sort((p, q) => Math.abs(p - page.cursor) - Math.abs(q - page.cursor));
   if (edges.length) move(edges[0], page.cursor);
@@ -181,7 +181,7 @@ export function acceptRecording() {
   here(all, "What was found in this recording is accepted where nothing was known.");
 }
 
-// Stretches between two changes that are both surer than so much, wherever nothing is known yet.
+// Accept the stretches between two changes with such margins, where nothing is labelled yet.
 export function acceptAbove(margin) {
   const changed = {};
   let n = 0;
@@ -199,7 +199,7 @@ export function acceptAbove(margin) {
   else page.tell(`No stretch is left whose changes have margins of ${margin} or more.`);
 }
 
-// The change of smallest margin that nobody has labelled, then the next one.
+// Show the change of smallest margin without a label; when called again, the next one.
 export function smallestMargin() {
   const open_ = [];
   page.recordings.forEach((r, i) => found(r.name).slice(1).forEach(([a, , , margin]) => {
@@ -251,7 +251,7 @@ export function takeFound(result) {
   remember();
 }
 
-// What came of learning, and how it differs from what was found before.
+// Take the result of learning, and tell how it differs from the last one.
 export function learned({ learned: result, judged }) {
   if (judged) {
     Object.assign(page.curve.at(-1), judged);

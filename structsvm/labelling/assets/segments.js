@@ -2,7 +2,7 @@
 
 export const NOTHING = "nothing";
 
-// What is left of segments outside of a stretch.
+// The parts of segments that are outside of a stretch.
 export function without(segments, start, end) {
   const left = [];
   for (const [a, b, name] of segments) {
@@ -12,13 +12,13 @@ export function without(segments, start, end) {
   return left;
 }
 
-// A stretch with a name, which takes the place of what was there.
+// Segments with a named stretch in the place of what was there.
 export function put(segments, start, end, name) {
   const all = [...without(segments, start, end), [start, end, name]].sort((p, q) => p[0] - q[0]);
   return joined(all, (p, q) => p[2] && p[2] === q[2]);
 }
 
-// Neighbours that touch, and are one, become one.
+// Join neighbours that touch, and that areOne() takes for one.
 export function joined(segments, areOne) {
   const all = [];
   for (const one of segments) {
@@ -42,12 +42,12 @@ export function gaps(segments, start, end) {
   return found;
 }
 
-// A stretch with a name where nothing is known yet.
+// Name what is in no segment within a stretch.
 export function fill(segments, start, end, name) {
   return gaps(segments, start, end).reduce((all, [a, b]) => put(all, a, b, name), segments);
 }
 
-// A change and what is near it: half of what was found on either side, which later meets its other half.
+// Label a change and half of the segments on its sides as predicted; two halves of one segment are joined.
 export function acceptChange(segments, found, k) {
   const [[a, change, before], [, b, after]] = [found[k - 1], found[k]];
   const from = Math.floor((a + change - 1) / 2), to = Math.ceil((change + 1 + b) / 2);
@@ -55,7 +55,7 @@ export function acceptChange(segments, found, k) {
   return joined(halves, (p, q) => p[2] === q[2] && (p[1] === from || p[1] === to));
 }
 
-// The edge at a sample is moved to another one, as far as what begins or ends there allows.
+// Move the edge at one sample to another, as far as the neighbouring edges allow.
 export function moveEdge(segments, from, to) {
   const left = segments.find((one) => one[1] === from), right = segments.find((one) => one[0] === from);
   const low = left ? left[0] + 1 : Math.max(0, ...segments.map((one) => one[1]).filter((end) => end <= from));

@@ -32,7 +32,7 @@ export function draw(isNew) {
   if (isNew || shown.wanted === wanted) drawPicture();
   if (shown.wanted === wanted) return;
   shown.wanted = wanted;
-  const meanwhile = setTimeout(drawPicture, 100);  // what is there, if the traces are late: else it is drawn once
+  const meanwhile = setTimeout(drawPicture, 100);  // if the traces are late, draw what is there
   traces(wanted, (drawn, which) => {
     clearTimeout(meanwhile);
     if (which.split(",", 1)[0] !== String(page.current)) return;
@@ -108,7 +108,7 @@ function box(start, end, y, attributes, words) {
   return svg("rect", { x: from, y: y + 3, width: Math.max(to - from, 0.5), height: LANE - 6, ...attributes }, svg("title", {}, words));
 }
 
-// How sure each change is: a bar, half as high as it can be at 1.
+// A bar for the margin of each change, which has half of its full height at 1.
 function margins(foot) {
   const [a, b] = page.window;
   return found().slice(1).filter(([start]) => start >= a && start <= b).map(([start, , , margin]) => {
@@ -139,7 +139,7 @@ const sampleAt = (event) => {
   return Math.min(Math.max(sample, 0), recording().T);
 };
 
-// Over a stretch to label it; from an edge of a label to move that; what is less than some pixels is a click.
+// Drag over a stretch to label it, or an edge of a label to move it; a drag of a few pixels is a click.
 export function listenToPointer(afterDrag) {
   const element = byId("picture");
   element.addEventListener("pointerdown", (event) => {
