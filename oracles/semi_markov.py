@@ -71,7 +71,7 @@ def best_states(
     else:
         path = search_states(scores, score.first, score.last, bounds, weight, K)
     if path[0] < 0:
-        into = "" if n_segments is None else f" into {n_segments} segments"
+        into = f" into {K} segments" if K else ""
         raise OracleError(
             f"{T} samples have no segmentation{into} with the lengths and changes of states that "
             "are allowed: allow more of them, or ask for another number of segments"

@@ -97,12 +97,12 @@ class SpectralOracle(Oracle):
             fixed = int(self.centered)
             rank = None if K is None else K - fixed
             values, vectors = top_eigenpairs(S[fixed:, fixed:], rank)
-            kept, n_null = _select(values, shift, data.n_null, rank, least=1 - fixed)
-            V = np.zeros((len(S), fixed + kept))
+            n, n_null = _select(values, shift, data.n_null, rank, least=1 - fixed)
+            V = np.zeros((len(S), fixed + n))
             V[:fixed, :fixed] = 1.0
-            V[fixed:, fixed:] = vectors[:, :kept]
-            value = float(np.trace(S[:fixed, :fixed]) + values[:kept].sum())
-            value += shift * (fixed + kept + n_null)
+            V[fixed:, fixed:] = vectors[:, :n]
+            value = float(np.trace(S[:fixed, :fixed]) + values[:n].sum())
+            value += shift * (fixed + n + n_null)
         return CompressedProjector(data, V, n_null), value
 
 
@@ -135,13 +135,13 @@ def _select(
     scale = float(np.abs(values).max(initial=0.0))
     rounding = max(values.size, 1) * np.finfo(float).eps * scale
     if rank is None:
-        kept = int(np.sum(values + shift > rounding))
+        n = int(np.sum(values + shift > rounding))
         null = n_null if shift > 0 else 0
-        if kept + null >= least:
-            return kept, null
+        if n + null >= least:
+            return n, null
         rank = least
-    kept = min(rank, int(np.sum(values > rounding)))
-    null = min(rank - kept, n_null)
+    n = min(rank, int(np.sum(values > rounding)))
+    null = min(rank - n, n_null)
     return rank - null, null
 
 

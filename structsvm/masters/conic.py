@@ -271,6 +271,12 @@ def _with_more(dims: Any, n: int) -> Any:
     return more
 
 
+def column_places(order: int) -> Ints:
+    """The place in a triangle that is stored column by column of each entry, row by row."""
+    rows, columns = np.triu_indices(order)
+    return np.asarray(columns * (columns + 1) // 2 + rows)
+
+
 def diagonal_of(size: int) -> Ints:
     """The places of the diagonal in a triangle of a matrix that is stored column by column."""
     order = (math.isqrt(8 * size + 1) - 1) // 2
@@ -339,7 +345,7 @@ def _spread_in_cones(program: ConicProgram, s_low: Floats, s_high: Floats) -> No
             root = np.sqrt(s_high[diagonal])
             rows, columns = np.triu_indices(root.size)
             reach = np.empty(size)
-            reach[columns * (columns + 1) // 2 + rows] = (
+            reach[column_places(root.size)] = (
                 np.sqrt(2.0) * (1.0 + 8 * EPS) * root[rows] * root[columns]
             )
             places = slice(first, first + size)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from structsvm.masters.conic import EPS, ConicProgram, diagonal_of
+from structsvm.masters.conic import EPS, ConicProgram, column_places, diagonal_of
 from structsvm.problem import PSD, smat_operator
 from structsvm.support import Bools, Floats
 
@@ -66,9 +66,7 @@ def _root_of_second_order(z: Floats) -> Any:
 def _root_of_semidefinite(z: Floats) -> Any:
     """``D -> R D R``, R the square root of the matrix of ``z``, for triangles by columns."""
     order = diagonal_of(z.size).size
-    rows, columns = np.triu_indices(order)
-    places = np.empty(z.size, dtype=np.int64)
-    places[np.arange(z.size)] = columns * (columns + 1) // 2 + rows
+    places = column_places(order)
     to_matrix = smat_operator(order)
     values, vectors = np.linalg.eigh((to_matrix @ z[places]).reshape(order, order))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
@@ -88,36 +86,33 @@ def _along_exponential(z: Floats) -> Any:
     return -u * np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [grows * (v / u - 1.0), -grows, 0.0]])
 
 
-def into_dual_cone(z: Floats, dims: Any) -> Floats:
-    """A point of the dual cone near ``z``; the cones in Clarabel's order."""
+def into_dual_cone(z: Floats, program: ConicProgram) -> Floats:
+    """A point of the dual cone of a program near ``z``."""
     z = z.copy()
-    at = int(dims.zero)
-    z[at : at + dims.nonneg] = np.maximum(z[at : at + dims.nonneg], 0.0)
-    at += int(dims.nonneg)
-    for size in dims.soc:
-        z[at] = max(z[at], float(np.linalg.norm(z[at + 1 : at + size])) * (1.0 + (size + 4) * EPS))
-        at += size
-    for order in dims.psd:
-        rows, cols = np.triu_indices(order)
-        places = at + cols * (cols + 1) // 2 + rows  # of the triangle, column by column
-        z[places] = PSD(order).project(z[places])
-        diagonal = at + diagonal_of(rows.size)
-        z[diagonal] += 4 * order * EPS * float(np.abs(z[places]).max(initial=0.0))
-        at += rows.size
-    for _ in range(dims.exp):  # the closure of u < 0, -u exp(v / u - 1) <= w
-        u, v, w = z[at : at + 3].tolist()
-        with np.errstate(over="ignore"):
-            low = (0.0, max(v, 0.0), 0.0) if u >= 0 else (u, v, float(-u * np.exp(v / u - 1.0)))
-        z[at : at + 3] = low[0], low[1], max(w, low[2])
-        at += 3
+    dims = program.dims
+    unequal = slice(int(dims.zero), program.n_plain)
+    z[unequal] = np.maximum(z[unequal], 0.0)
     # cvxpy has had products of more than two powers since 1.8.
-    for alphas in [*((alpha, 1.0 - alpha) for alpha in dims.p3d), *getattr(dims, "pnd", ())]:
-        n = len(alphas)
-        powers = np.asarray(alphas)
-        z[at : at + n] = np.maximum(z[at : at + n], 0.0)
-        most = float(np.prod((z[at : at + n] / powers) ** powers))
-        z[at + n] = np.clip(z[at + n], -most, most)
-        at += n + 1
+    all_powers = iter([*((a, 1.0 - a) for a in dims.p3d), *getattr(dims, "pnd", ())])
+    for kind, first, size in program.blocks:
+        part = z[first : first + size]  # a view
+        if kind == "soc":
+            part[0] = max(part[0], float(np.linalg.norm(part[1:])) * (1.0 + (size + 4) * EPS))
+        elif kind == "psd":
+            diagonal = diagonal_of(size)
+            places = column_places(diagonal.size)
+            part[places] = PSD(diagonal.size).project(part[places])
+            part[diagonal] += 4 * diagonal.size * EPS * float(np.abs(part).max(initial=0.0))
+        elif kind == "exp":  # the closure of u < 0, -u exp(v / u - 1) <= w
+            u, v, w = part.tolist()
+            with np.errstate(over="ignore"):
+                low = (0.0, max(v, 0.0), 0.0) if u >= 0 else (u, v, float(-u * np.exp(v / u - 1.0)))
+            part[:] = low[0], low[1], max(w, low[2])
+        else:
+            powers = np.asarray(next(all_powers))
+            part[:-1] = np.maximum(part[:-1], 0.0)
+            most = float(np.prod((part[:-1] / powers) ** powers))
+            part[-1] = np.clip(part[-1], -most, most)
     return z
 
 
@@ -194,7 +189,7 @@ class _Dual:
         self, program: ConicProgram, box: tuple[Floats, Floats], y: Floats, z: Floats
     ) -> None:
         self.program, self.box, self.y = program, box, y
-        self.z = into_dual_cone(z, program.dims)
+        self.z = into_dual_cone(z, program)
         counts = np.bincount(program.A.indices, minlength=y.size) + np.diff(program.P.indptr)
         self._slips = (counts + 8) * EPS
         self._look()
@@ -345,7 +340,7 @@ class _Dual:
         if not np.isfinite(B.data).all():
             return False
         change = W @ _least_change(B, r[wanted])
-        self.z = into_dual_cone(self.z - change, program.dims)
+        self.z = into_dual_cone(self.z - change, program)
         self.y = y
         return True
 

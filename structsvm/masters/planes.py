@@ -55,6 +55,14 @@ class Planes(NamedTuple):
             caught=min(caught, default=None),
         )
 
+    def heights(self, w: Floats) -> Floats:
+        """The planes at a weight, (n,)."""
+        return np.asarray(self.intercepts + self.slopes @ w)
+
+    def terms(self, w: Floats) -> Floats:
+        """The sum of the magnitudes of the terms of each plane at a weight, (n,)."""
+        return np.asarray(np.abs(self.intercepts) + np.abs(self.slopes) @ np.abs(w))
+
     def summed(self, groups: Ints | None = None) -> "Planes":
         """One plane for each group, the sum of its planes in their order."""
         of_planes = self.groups if groups is None else groups

@@ -218,9 +218,9 @@ class Conic(Restricted):
             raw = self._raw_answer(scaled.with_room(room), {})
             if str(raw.status) in ENDLESS:  # unbounded: any point will do
                 raw = self._raw_answer(without_objective(scaled.with_room(room)), {})
-            x = np.asarray(raw.x, dtype=np.float64)
-            if str(raw.status) in SOLVED and np.isfinite(x).all():
-                return self._w(x * units.columns)
+            w = self._w_of(raw, units)
+            if w is not None:
+                return w
         return None
 
     def _in_a_box(self, program: ConicProgram, n_cuts: int) -> ConicAnswer:
@@ -262,11 +262,13 @@ class Conic(Restricted):
         ones[self._columns] = 1.0
         target[self._columns] = -(center / self.w_units)
         scaled = replace(scaled, P=sp.csr_array(sp.diags_array(ones)), q=target)
-        raw = self._raw_answer(scaled, {})
+        return self._w_of(self._raw_answer(scaled, {}), units)
+
+    def _w_of(self, raw: Any, units: Units) -> Floats | None:
+        """The variables of the user in an answer of Clarabel; None if it has no solution."""
         x = np.asarray(raw.x, dtype=np.float64)
-        if str(raw.status) not in SOLVED or not np.isfinite(x).all():
-            return None
-        return self._w(x * units.columns)
+        is_solved = str(raw.status) in SOLVED and np.isfinite(x).all()
+        return self._w(x * units.columns) if is_solved else None
 
     def _w(self, x: Floats) -> Floats:
         """The variables of the user from those of the canonical form."""

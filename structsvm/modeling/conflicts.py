@@ -26,7 +26,7 @@ def conflicts(
     restriction = Restriction.in_sizes(rewritten, w_units, cuts)
     slacks: dict[int, cp.Variable] = {}
     outside = cp.Variable(nonneg=True)
-    kept: list[cp.Constraint] = list(restriction.links)
+    elastic: list[cp.Constraint] = list(restriction.links)
     for k, constraint in enumerate(restriction.constraints):
         args = constraint.args
         if k < len(constraints) and isinstance(constraint, Inequality | Equality | PSD):
@@ -37,10 +37,10 @@ def conflicts(
                 constraint = args[0] <= args[1] + slack
             else:
                 constraint = cp.abs(args[0] - args[1]) <= slack
-        kept.append(constraint)
+        elastic.append(constraint)
     if cuts:
-        kept.append(restriction.rows(cuts, outside))
-    relaxed = cp.Problem(cp.Minimize(outside + sum(slacks.values())), kept)
+        elastic.append(restriction.rows(cuts, outside))
+    relaxed = cp.Problem(cp.Minimize(outside + sum(slacks.values())), elastic)
     try:
         with without_warnings(Warning):
             if relaxed.is_mixed_integer():

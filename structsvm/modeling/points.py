@@ -145,7 +145,8 @@ class Points:
             _holds_complex(c.expr) for c in equal
         ):  # cvxpy has no gradient of real and imaginary parts
             return _by_probes(rewritten, equal) - offset[:, None], offset
-        return np.vstack([_gradient(rewritten, c.expr) for c in equal]), offset
+        matrix = sp.vstack([rewritten.gradient(c.expr) for c in equal]).toarray()
+        return _within_symmetry(rewritten, matrix), offset
 
 
 def _holds_complex(expression: Any) -> bool:
@@ -170,16 +171,11 @@ def _by_probes(rewritten: Rewritten, equal: list[Any]) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _gradient(rewritten: Rewritten, expression: Any) -> Floats:
-    """Of an affine expression by the variables of the user, (size, dim), within symmetry."""
-    of = {v.id: gradient for v, gradient in expression.grad.items()}
-    rows = []
-    for v in rewritten.variables:
-        gradient = of.get(v.id, np.zeros((v.size, expression.size)))
-        dense = gradient.toarray() if sp.issparse(gradient) else np.asarray(gradient)
-        dense = dense.reshape(v.size, expression.size)
-        if v.ndim == 2 and v.is_symmetric():
-            swapped = np.arange(v.size).reshape(v.shape).ravel(order="F")
-            dense = 0.5 * (dense + dense[swapped])
-        rows.append(dense.T)
-    return np.hstack(rows)
+def _within_symmetry(rewritten: Rewritten, matrix: Floats) -> Floats:
+    """A gradient, (m, dim), averaged over the two halves of symmetric variables."""
+    swapped = []
+    places = np.arange(rewritten.dim, dtype=np.float64)
+    for v, at in zip(rewritten.variables, rewritten.split(places), strict=True):
+        is_square = v.ndim == 2 and v.is_symmetric()
+        swapped.append(at.reshape(v.shape).ravel(order="F") if is_square else at)
+    return 0.5 * (matrix + matrix[:, np.concatenate(swapped).astype(np.int64)])

@@ -58,8 +58,7 @@ class Touch:
         planes = tops(planes, n_groups)
         is_guess = planes.quality is Quality.HEURISTIC
         uppers = planes.values + (np.inf if is_guess else planes.slacks)
-        sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w)
-        return cls(planes.w, planes.values, uppers, planes.slopes, sizes)
+        return cls(planes.w, planes.values, uppers, planes.slopes, planes.terms(planes.w))
 
     def differs(self, now: "Touch") -> int | None:
         """A group whose bounds then and now contradict each other; None if there is none."""

@@ -26,8 +26,8 @@ class Restriction:
         self.rewritten, self.height_units = rewritten, height_units
         self.objective_unit, *self.constraint_units = sizes
         units = zip(rewritten.variables, rewritten.split(w_units), strict=True)
-        kept = [np.ones(v.size) if any(v.attributes.values()) else piece for v, piece in units]
-        self.w_units = np.concatenate(kept)
+        usual = [np.ones(v.size) if any(v.attributes.values()) else piece for v, piece in units]
+        self.w_units = np.concatenate(usual)
         pieces = rewritten.split(np.append(self.w_units, height_units))
         standing: dict[int, Any] = {}
         own: list[cp.Variable] = []

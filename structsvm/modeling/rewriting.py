@@ -262,13 +262,19 @@ class Rewritten:
         """Write the arguments of each atom as ``matrix @ w + offset``."""
         self.put(np.zeros(self.dim))
         for stand_in in self.stand_ins:
-            rows = []
-            for arg in stand_in.arguments:
-                of = {v.id: gradient for v, gradient in arg.grad.items()}
-                gradients = [of.get(v.id, sp.csr_array((v.size, arg.size))) for v in self.variables]
-                rows.append([sp.csr_array([[g]] if np.isscalar(g) else g).T for g in gradients])
-            stand_in.matrix = sp.block_array(rows, format="csr")
-            stand_in.offset = np.concatenate([column(arg.value) for arg in stand_in.arguments])
+            arguments = stand_in.arguments
+            stand_in.matrix = sp.vstack(list(map(self.gradient, arguments)), format="csr")
+            stand_in.offset = np.concatenate([column(arg.value) for arg in arguments])
+
+    def gradient(self, expression: cp.Expression) -> Any:
+        """The matrix of an affine expression of the variables, sparse, (size, dim)."""
+        gradients = {v.id: gradient for v, gradient in expression.grad.items()}
+        blocks = []
+        for v in self.variables:
+            shape = v.size, expression.size
+            block = gradients.get(v.id, sp.csr_array(shape))
+            blocks.append(sp.csr_array(block if sp.issparse(block) else np.reshape(block, shape)).T)
+        return sp.hstack(blocks, format="csr")
 
 
 def atoms_of(*nodes: Any) -> list[OracleAtom]:

@@ -55,10 +55,11 @@ class Witnesses:
             groups, lower_values, uppers, sizes, largest, "the oracle returned", "an earlier"
         )
         for w, before in self._points:
-            heights = planes.intercepts + planes.slopes @ w
-            terms = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w)
-            said = "at an earlier point it returned"
-            self._compare(planes.groups, heights, before, terms, largest, said, "its new")
+            heights = planes.heights(w)
+            returned = "at an earlier point it returned"
+            self._compare(
+                planes.groups, heights, before, planes.terms(w), largest, returned, "its new"
+            )
         self._points = [*self._points[1 - MOST_POINTS :], (planes.w, uppers)]
 
     def _compare(

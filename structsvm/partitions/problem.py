@@ -106,7 +106,7 @@ class PartitionProblem(Contract):
         return MetricObjective(self, metric, n_features)
 
     @promises(
-        lambda found: found is None or (is_number(found) and 0.0 < found < np.inf),
+        lambda price: price is None or (is_number(price) and 0.0 < price < np.inf),
         "None or a number > 0",
     )
     def unit(self, data: Examples) -> float | None:
@@ -122,7 +122,8 @@ class PartitionProblem(Contract):
         return price_of_labels(self, factor, data)
 
     @promises(
-        lambda found: found is None or isinstance(found, np.ndarray), "an array L (P, r), or None"
+        lambda factor: factor is None or isinstance(factor, np.ndarray),
+        "an array L (P, r), or None",
     )
     def closed_form(self, name: str, data: Examples) -> Floats | None:
         """A metric that needs no learning, ``L`` (P, r), by name; None for none.
@@ -146,7 +147,7 @@ class PartitionProblem(Contract):
             warn_of_rounding(answer, -objective.shift)
         return answer.y
 
-    @promises(lambda found: isinstance(found, NUMBERS) and found == found, "a number")
+    @promises(lambda score: isinstance(score, NUMBERS) and score == score, "a number")
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """The score that model selection maximises; by default minus the loss."""
         return -loss_of(self, truth, guess)

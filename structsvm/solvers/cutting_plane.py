@@ -197,8 +197,7 @@ class CuttingPlane(Solver):
             if cache is None or is_last or not np.isfinite(gap):
                 return answer, recalls
             planes = cache.planes(answer.w).summed(groups)
-            heights = planes.intercepts + planes.slopes @ answer.w
-            excess = heights - cuts.group_values(answer.w)
+            excess = planes.heights(answer.w) - cuts.group_values(answer.w)
             if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, _least(run)):
                 return answer, recalls
             cuts.retire(answer.multipliers, self.max_idle)
@@ -243,10 +242,9 @@ def _least(run: CutRun) -> float:
 
 def _violated(run: CutRun, planes: Planes, lower_values: Floats, w: Floats) -> Bools:
     """Which planes are above the values of their groups in the working set, both at ``w``."""
-    heights = planes.intercepts + planes.slopes @ w
     if np.isnan(run.certificate.null):  # of a program, whose functions have different scales
-        least = VIOLATED * (np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w))
+        least = VIOLATED * planes.terms(w)
     else:
         finite = lower_values[np.isfinite(lower_values)]
         least = max(_least(run), VIOLATED * float(np.abs(finite).sum()))
-    return np.asarray(heights > lower_values[planes.groups] + least)
+    return np.asarray(planes.heights(w) > lower_values[planes.groups] + least)

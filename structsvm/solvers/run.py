@@ -333,11 +333,10 @@ class Run(CutRun):
         planes = self._called(w, groups)
         best = self.memory.best
         if best is not None:  # no plane may exceed the losses that oracles found at the best weight
-            heights = planes.intercepts + planes.slopes @ best.w
+            heights = planes.heights(best.w)
             losses = best.values + best.slacks
             if (heights > losses).any():
-                terms = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(best.w)
-                size = best.size + planes.size + float(terms.sum())
+                size = best.size + planes.size + float(planes.terms(best.w).sum())
                 self.certificate.compare(losses, heights, size)
         planes = self._noted(planes, lower_values)
         if self.certificate.best is planes.w:

@@ -98,7 +98,7 @@ def _check_convex(atom: OracleMax, points: Floats, answers: Sequence[Planes]) ->
         middle = tops(atom.answer(points[i : i + 2].mean(axis=0)), atom.n_terms)
         uppers = [end.values + end.slacks for end in ends]
         most = (uppers[0] + uppers[1]) / 2
-        room = SLIPS * np.maximum(_sizes(ends[0]), _sizes(ends[1]))
+        room = SLIPS * np.maximum(*(end.terms(end.w) for end in ends))
         wrong = np.flatnonzero(np.isfinite(middle.values) & (middle.values > most + room))
         if wrong.size:
             k = wrong[0]
@@ -118,7 +118,8 @@ def _check_planes(atom: OracleMax, points: Floats, answers: Sequence[Planes]) ->
     for i, planes in enumerate(answers):
         heights = planes.intercepts + points @ planes.slopes.T
         sizes = np.abs(planes.intercepts) + np.abs(points) @ np.abs(planes.slopes).T
-        excess = heights - uppers[:, planes.groups] - SLIPS * np.maximum(sizes, _sizes(planes))
+        sizes = np.maximum(sizes, planes.terms(planes.w))
+        excess = heights - uppers[:, planes.groups] - SLIPS * sizes
         if not (excess > 0).any():
             continue
         j, row = np.unravel_index(excess.argmax(), excess.shape)
@@ -134,11 +135,6 @@ def _check_planes(atom: OracleMax, points: Floats, answers: Sequence[Planes]) ->
             f"check_atom: the plane of point {i} says that term {term} is {heights[j, row]:.9g} at "
             f"least at point {j}, where the oracle returned {uppers[j, term]:.9g}: {why}"
         )
-
-
-def _sizes(planes: Planes) -> Floats:
-    """The sum of the magnitudes of the terms of each value, (n,)."""
-    return np.asarray(np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w))
 
 
 def _parameters_of(oracle: Any) -> Iterator[cp.Parameter]:
