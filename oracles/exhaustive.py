@@ -72,7 +72,7 @@ class ExhaustiveOracle(Oracle):
             labels = labels[labels.max(axis=1) == constraint.n_clusters - 1]
         if not len(labels):
             raise OracleError("no partition satisfies the constraint: it contradicts itself")
-        # M 1 = 1: the mean adds the same to every partition, and would cost digits.
+        # As M 1 = 1, the mean adds the same to all partitions, and only costs digits.
         centred = replace(objective, Z=objective.Z - objective.Z.mean(axis=0))
         best = int(np.argmax(_values(labels, centred)))
         y = EquivalenceMatrix.from_labels(labels[best].astype(np.int64))

@@ -10,7 +10,7 @@ from structsvm.errors import OracleError
 from structsvm.partitions import EquivalenceMatrix, partition_loss
 from structsvm.partitions.equivalence import runs_of
 from structsvm.partitions.trace_objective import faults_of_truth
-from structsvm.support import Floats, Ints, compiled, inner, is_number, is_whole, read_only, shown
+from structsvm.support import Floats, Ints, all_within, is_number, is_whole, read_only, shown
 
 NEVER_LATE = read_only(np.zeros((0, 0), dtype=np.int64))  # ``late`` where no scores are late
 MOST_LATE = 2**31  # samples, more than any recording has
@@ -86,12 +86,13 @@ class StateScore:
             raise OracleError(
                 f"first and last must have shape {(C,)}, got {first.shape} and {last.shape}"
             )
-        fault = _first_fault(samples, lengths, changes, first, last, LARGEST_VALUE)
-        if fault >= 0:
-            raise OracleError(
-                f"{ARRAYS[fault]} must hold numbers up to {LARGEST_VALUE:g}, or minus infinity for "
-                "what is forbidden: look for NaN and inf"
-            )
+        entries = samples, lengths[:, 1:], changes[~np.eye(C, dtype=np.bool_)], first, last
+        for name, numbers in zip(ARRAYS, entries, strict=True):
+            if not are_scores(numbers):
+                raise OracleError(
+                    f"{name} must hold numbers up to {LARGEST_VALUE:g}, or minus infinity for what "
+                    "is forbidden: look for NaN and inf"
+                )
         vars(self)["late"] = _as_samples(self.late, C)
         if self.truth is not None:
             self._check_truth(self.truth)
@@ -218,33 +219,11 @@ def _as_scores(name: str, values: Any) -> Floats:
     return scores
 
 
-@compiled()
-def _first_fault(
-    samples: Floats, lengths: Floats, changes: Floats, first: Floats, last: Floats, most: float
-) -> int:
-    """The number of the first array that holds anything but scores; -1 if there is none."""
-    T, C = samples.shape
-    for c in range(C):
-        for t in range(T):
-            if not _is_score(samples[t, c], most):
-                return 0
-        for n in range(1, lengths.shape[1]):
-            if not _is_score(lengths[c, n], most):
-                return 1
-        for a in range(C):
-            if a != c and not _is_score(changes[a, c], most):
-                return 2
-        if not _is_score(first[c], most):
-            return 3
-        if not _is_score(last[c], most):
-            return 4
-    return -1
-
-
-@inner()
-def _is_score(x: float, most: float) -> bool:
-    """Whether a number is minus infinity, or within ``most``."""
-    return x == -np.inf or -most <= x <= most
+def are_scores(numbers: Floats) -> bool:
+    """Whether all numbers are minus infinity or within LARGEST_VALUE."""
+    if all_within(numbers, LARGEST_VALUE):
+        return True
+    return bool((np.isneginf(numbers) | (np.abs(numbers) <= LARGEST_VALUE)).all())
 
 
 def segments_of(states: Ints) -> tuple[Ints, Ints, Ints]:

@@ -77,7 +77,7 @@ class Boundaries:
 
 
 def _must_be_counted(region: Region, counted: list[Region], allowed: Bools) -> bool:
-    """Whether a region has to be counted; if others imply its count, ``allowed`` is narrowed."""
+    """Whether a region has to be counted; if not, the places it rules out leave ``allowed``."""
     places = np.arange(region.first, region.end)
     if region.changes == 0:
         allowed[places] = False

@@ -14,7 +14,7 @@ from structsvm.data import LARGEST_VALUE
 from structsvm.errors import OracleError
 from structsvm.oracles._segments import running
 from structsvm.oracles._segments.running import Progress, Rules
-from structsvm.oracles.state_score import NEVER_LATE, StateScore
+from structsvm.oracles.state_score import NEVER_LATE, StateScore, are_scores
 from structsvm.support import Floats, all_within, is_number, is_whole, refuse_unless, shown
 
 AT_ONCE = 4096  # samples that one compiled call searches; between calls old paths are dropped
@@ -103,10 +103,9 @@ class OnlineSearch:
             raise OracleError(f"a search goes on by samples: {error}") from error
         if samples.shape[1:] != self.rows.shape[1:]:
             raise OracleError(f"expected samples (n, {self.rows.shape[1]}), got {samples.shape}")
-        if not all_within(samples, LARGEST_VALUE):
-            forbidden = np.isneginf(samples) & (len(self.now.means) == 0)
-            if not np.all(forbidden | (np.abs(samples) <= LARGEST_VALUE)):
-                raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
+        in_metric = len(self.now.means) > 0
+        if not (all_within(samples, LARGEST_VALUE) if in_metric else are_scores(samples)):
+            raise OracleError(f"samples must hold numbers up to {LARGEST_VALUE:g}")
         self._take(samples)
         return self._go_on(self.n_given - self.n_after)
 

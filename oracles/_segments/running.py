@@ -92,7 +92,7 @@ class Rules(NamedTuple):
     changes: Any
     late: Any
     gain: Any
-    """:func:`gains` of the lengths."""
+    """The future gain of candidates by their lengths, see :func:`gains`."""
 
     @classmethod
     def of(cls, unit: float, lengths: Floats, changes: Floats, late: Ints) -> "Rules":

@@ -244,7 +244,7 @@ def _add_rows(X: Floats, total: Floats) -> None:
 
 @inner()
 def _level_offsets(n_nodes: int) -> Ints:
-    """The first group of each level of a 16-ary tree over ``n_nodes`` leaves, and their number."""
+    """The first group of each level of a 16-ary tree over ``n_nodes`` leaves, and the total."""
     offsets = np.zeros(17, np.int64)
     count = n_nodes
     n_levels = 0

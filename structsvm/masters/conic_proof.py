@@ -127,7 +127,7 @@ MAX_DUAL = 1e50  # largest entry, in units, of a point that is tried as a proof
 CLOSE = 1e-10  # part of the terms of the objective; bounds as close to its value are not improved
 MAX_CORRECTIONS = 4  # most corrections of a dual point, each of which removes most of its residual
 RIDGE = 1e-13
-"""Part of its diagonal that is added to the matrix of a least-squares problem, if singular."""
+"""Part of its diagonal that is added to a least-squares matrix, which may be singular."""
 FEW_COLUMNS, MOST_COLUMNS = 300, 1500
 """Most columns of a least-squares problem for a QR decomposition, and for a dense matrix."""
 

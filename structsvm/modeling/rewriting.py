@@ -30,7 +30,7 @@ Sizes = list[Any]
 
 
 OF_VALUES = ("boolean", "integer", "bounds", "sparsity")
-"""Attributes that parameters cannot have, and that the rules for curvature do not need."""
+"""Attributes of variables that the rules of cvxpy for curvature do not use."""
 
 
 @dataclass(eq=False)

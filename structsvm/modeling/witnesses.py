@@ -48,7 +48,7 @@ class Witnesses:
             ((atom, *_), *_) = planes.labellings[row] or ((0,),)
             self._outside = self._stand_ins[atom]
         groups = np.arange(lower_values.size)
-        sizes = np.append(sizes[:-1], largest[-1])  # planes of NO_SLACK may be of other points
+        sizes = np.append(sizes[:-1], largest[-1])  # no plane of NO_SLACK was made at this point
         if (lower_values > uppers).any():
             sizes = np.maximum(sizes, _sizes_at(planes.w, earlier, lower_values))
         self._compare(

@@ -1,4 +1,4 @@
-"""Constraints on partitions, which oracles keep."""
+"""Constraints on partitions: numbers of clusters, boundaries, regions, links and known states."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
