@@ -242,6 +242,7 @@ def _least(run: CutRun) -> float:
 
 def _violated(run: CutRun, planes: Planes, lower_values: Floats, w: Floats) -> Bools:
     """Which planes are above the values of their groups in the working set, both at ``w``."""
+    least: Floats | float
     if np.isnan(run.certificate.null):  # of a program, whose functions have different scales
         least = VIOLATED * planes.terms(w)
     else:
