@@ -116,7 +116,7 @@ class Learner(Predictor, ProblemParameters, ABC):
     baselines_: "dict[str, Learner]"
     question_: str | None
 
-    # Methods that have these replace them.
+    # Defaults for methods that do not set these.
     interrupted_: bool = False
     solution_: Solution | None = None
 

@@ -130,7 +130,7 @@ class Fold:
         return losses
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
-        """The trial of a candidate that failed after it was tried from ``start``."""
+        """The trial of a candidate that failed; ``start`` is the time at which it was begun."""
         nothing = np.full((len(self.test), 2), np.nan)
         seconds = time.perf_counter() - start
         return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)

@@ -145,7 +145,7 @@ class Processes(Local):
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Write the shares into a folder that lasts as long as the block.
 
-        In a process that another one has started they stay here.
+        A child process starts no further processes: the parts stay in it.
         """
         n = n_workers(self.n_jobs)
         if n == 1 or parent_process() is not None:  # a child process would wait for its workers
