@@ -64,10 +64,7 @@ def plot_history(run: Any, *, top: int = 5, figure: "Figure | None" = None) -> N
         raise SettingsError("plot_history draws one run: give one learner or solution")
     entries = solution.history.entries
     weights = solution.history.weights
-    if figure is None:
-        pyplot = require("matplotlib.pyplot", "plot", "plotting")
-        figure = pyplot.figure(figsize=(9.0, 3.2), layout="constrained")
-    axes: NDArray[Any] = figure.subplots(1, 3 if weights else 2)
+    axes: NDArray[Any] = style.new_figure(figure, 3.2).subplots(1, 3 if weights else 2)
     steps = [entry.iteration for entry in entries]
     axes[0].plot(steps, [entry.upper for entry in entries], label="objective")
     lowers = np.array([entry.lower for entry in entries])
@@ -218,9 +215,7 @@ def plot_gaps(
     >>> [axes.get_xlabel() for axes in plot_gaps(compared.solutions)]
     ['seconds', 'oracle calls']
     """
-    if figure is None:
-        pyplot = require("matplotlib.pyplot", "plot", "plotting")
-        figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
+    figure = style.new_figure(figure, 4.0)
     solutions = solutions_of(solutions)
     every: NDArray[Any] = np.atleast_1d(figure.subplots(1, len(against), sharey=True))
     for one, ax in zip(against, every, strict=True):

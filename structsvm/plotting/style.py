@@ -9,6 +9,7 @@ from structsvm.support import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
 """Okabe and Ito's colours, which colour-blind readers tell apart."""
@@ -56,6 +57,15 @@ def new_axes(ax: "Axes | None", width: float = 9.0, height: float = 4.0) -> "Axe
     _, created = pyplot.subplots(figsize=(width, height), layout="constrained")
     new: Axes = created
     return new
+
+
+def new_figure(figure: "Figure | None", height: float) -> "Figure":
+    """The given figure, or a new one of this height in inches, and 9 inches wide."""
+    if figure is not None:
+        return figure
+    pyplot = require("matplotlib.pyplot", "plot", "plotting")
+    created: Figure = pyplot.figure(figsize=(9.0, height), layout="constrained")
+    return created
 
 
 def plain(ax: "Axes") -> "Axes":

@@ -94,8 +94,7 @@ function drawRecording(r, width) {
   strips.forEach(([name, ends], i) => {
     const y = top + STRIP * i, count = `${MARKS[name] || name},\u00a0${ends.length}`;
     drawn.append(named(y + STRIP / 2, count, 2));
-    const drawnAs = r.states[name] ? stateSegments : segments;
-    inside.append(...drawnAs(name, ends, x, y, r));
+    inside.append(...segments(name, ends, x, y, r));
   });
   for (const change of (r.ends.true || []).slice(0, -1)) {
     if (change > a && change < b) inside.append(line(x(change), 0, x(change), height - 30, { class: "change" }));
@@ -190,42 +189,32 @@ function patterns(width, height, names) {
   return defs;
 }
 
+// The segments of a row with their names, where they have some and there is room, on a plain ground.
 function segments(name, ends, x, y, r) {
-  const [a, b] = view.window, parts = [], labels = name === "true" ? r.labels : null;
-  const row = Object.keys(r.ends).indexOf(name);
+  const [a, b] = view.window, parts = [];
   ends.forEach((end, k) => {
-    const start = k ? ends[k - 1] : 0;
+    const start = k ? ends[k - 1] : 0, { written, says, look, ground, ink } = segmentLook(name, k, r);
     if (end <= a || start >= b) return;
-    const left = x(Math.max(start, a)), wide = x(Math.min(end, b)) - left;
-    const what = `${MARKS[name] || name}: ${span(r, start, end)}${labels ? `, ${labels[k]}` : ""}`;
-    const fill = k % 2 ? `url(#hatch-${row})` : color(name);
-    parts.push(svg("rect", { x: left, y: y + 4, width: Math.max(wide, 0.5), height: STRIP - 8, fill, "data-end": end },
-      svg("title", {}, what)));
-    if (labels && wide > 7 * labels[k].length + 6) {
-      const middle = left + wide / 2;
-      if (k % 2) parts.push(svg("rect", { x: middle - 4 * labels[k].length - 3, y: y + 7, width: 8 * labels[k].length + 6, height: STRIP - 14, class: "inside" }));
-      parts.push(text(middle, y + STRIP / 2, labels[k], { "text-anchor": "middle", class: k % 2 ? null : "inside" }));
-    }
+    const left = x(Math.max(start, a)), wide = Math.max(x(Math.min(end, b)) - left, 0.5), middle = left + wide / 2;
+    parts.push(svg("rect", { x: left, y: y + 4, width: wide, height: STRIP - 8, "data-end": end, ...look },
+      svg("title", {}, `${MARKS[name] || name}: ${span(r, start, end)}${says}`)));
+    if (!written || wide <= 7 * written.length + 6) return;
+    if (ground) parts.push(svg("rect", { x: middle - 4 * written.length - 3, y: y + 7, width: 8 * written.length + 6, height: STRIP - 14, ...ground }));
+    parts.push(text(middle, y + STRIP / 2, written, { "text-anchor": "middle", ...ink }));
   });
   return parts;
 }
 
-// Segments in the colours of their states, which are numbers in DATA.states.
-function stateSegments(name, ends, x, y, r) {
-  const [a, b] = view.window, parts = [];
-  ends.forEach((end, k) => {
-    const start = k ? ends[k - 1] : 0, number = r.states[name][k], state = DATA.states[number];
-    if (end <= a || start >= b) return;
-    const left = x(Math.max(start, a)), wide = Math.max(x(Math.min(end, b)) - left, 0.5);
-    const written = state.name === null ? "" : state.name;
-    parts.push(svg("rect", { x: left, y: y + 4, width: wide, height: STRIP - 8, fill: stateFill(number), class: "state", "data-end": end, "data-state": written },
-      svg("title", {}, `${MARKS[name] || name}: ${span(r, start, end)}, ${written || "no name"}`)));
-    if (!written || wide <= 7 * written.length + 6) return;
-    const middle = left + wide / 2;
-    if (state.hatch) parts.push(svg("rect", { x: middle - 3.6 * written.length - 3, y: y + 7, width: 7.2 * written.length + 6, height: STRIP - 14, fill: state.color }));
-    parts.push(text(middle, y + STRIP / 2, written, { "text-anchor": "middle", fill: state.ink }));
-  });
-  return parts;
+// The look of a segment: that of its state, whose number in DATA.states it has, or that of its row.
+function segmentLook(name, k, r) {
+  if (r.states[name]) {
+    const number = r.states[name][k], state = DATA.states[number], written = state.name === null ? "" : state.name;
+    return { written, says: `, ${written || "no name"}`, look: { fill: stateFill(number), class: "state", "data-state": written },
+      ground: state.hatch ? { fill: state.color } : null, ink: { fill: state.ink } };
+  }
+  const written = name === "true" && r.labels ? r.labels[k] : "", hatch = `url(#hatch-${Object.keys(r.ends).indexOf(name)})`;
+  return { written, says: written ? `, ${written}` : "", look: { fill: k % 2 ? hatch : color(name) },
+    ground: k % 2 ? { class: "inside" } : null, ink: { class: k % 2 ? null : "inside" } };
 }
 
 // ---- tables and graphs
