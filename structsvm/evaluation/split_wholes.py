@@ -182,11 +182,17 @@ def _held_out(
     times = np.zeros(N, dtype=np.int64)
     # The caller refuses a splitter that divides groups.
     with without_warnings(Warning, beginning="The groups parameter is ignored"):
-        splits = check_cv(splitter).split(np.zeros((N, 1)), groups=together)
-        for k, (train, test) in enumerate(splits):
-            held_out[test] = k
-            times[test] += 1
-            times[np.setdiff1d(np.arange(N), [*train, *test])] += 2  # in neither of both
+        try:
+            splits = list(check_cv(splitter).split(np.zeros((N, 1)), groups=together))
+        except (TypeError, ValueError) as error:
+            raise SettingsError(
+                f"cv cannot divide {words.wholes(N)}: give a number of folds, or a splitter of "
+                f"scikit-learn that needs no labels, got {cv!r} ({error})"
+            ) from error
+    for k, (train, test) in enumerate(splits):
+        held_out[test] = k
+        times[test] += 1
+        times[np.setdiff1d(np.arange(N), [*train, *test])] += 2  # in neither of both
     if (times != 1).any():
         raise SettingsError(
             f"cv must hold every {words.whole} out exactly once, which it does not with "

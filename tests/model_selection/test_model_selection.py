@@ -6,7 +6,13 @@ import pytest
 from cases import refused
 from scipy import stats
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
+from sklearn.model_selection import (
+    GroupKFold,
+    LeaveOneOut,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+)
 
 from structsvm import ChangePoint, MetricLearner, PartialLabels, evaluate, load, save
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
@@ -206,6 +212,8 @@ test_impossible_settings_of_a_search_are_refused = refused(
     ({"cv": 1}, "at least 2 folds"),
     ({"cv": ShuffleSplit(3, random_state=0)}, "exactly once"),
     ({"cv": PredefinedSplit([0, 0, 1, 1, -1, 1, 1, 1])}, "recording 4"),
+    ({"cv": "five"}, "cv cannot divide .* recordings: give a number of folds, or a splitter"),
+    ({"cv": StratifiedKFold(2)}, "that needs no labels, got StratifiedKFold"),
 )
 
 
