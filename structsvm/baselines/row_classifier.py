@@ -184,7 +184,7 @@ class RegionClassifier(Learner):
         recipe = region_recipe(self)
         seeing = SeenNodes(self._names_pixels)
         graphs = [seeing.graph_of(instance) for instance in data.instances]
-        labels = [getattr(y, "labels", y) for y in data.given]  # of PartialLabels
+        labels = [getattr(y, "labels", y) for y in data.given]  # PartialLabels have labels
         names = list(map(node_names, labels, graphs))
         if self._names_pixels:  # a number per image that hardly depends on the size of a fold
             most = max(PIXELS >> (len(graphs) - 1).bit_length(), 1)

@@ -67,12 +67,12 @@ class Contrast:
     """Ends of the 95 % interval of the mean (Student's t); infinite where there is none: for a
     single unit, and where all differences are the same, so that their spread is not known."""
     n: int
-    """Recordings."""
+    """Number of recordings."""
     units: int
     """Number of independent units: groups where recordings are grouped, else recordings."""
     won: int
     lost: int
-    """Recordings on which the learned metric is better, and worse; the others are ties."""
+    """Numbers of recordings on which the learned metric is better, and worse; others are ties."""
     freedom: float = np.nan
     """Degrees of freedom of the interval: one less than there are units, and fewer where some of
     them weigh more than others; NaN for a single unit."""

@@ -99,8 +99,8 @@ class Evaluation:
     verdict: Verdict
     """The verdict on whether learning paid, ready to print."""
     confusion: Mapping[str, Confusion] = field(default_factory=dict)
-    """Of the states, over all recordings, for each metric or baseline that names them; empty
-    where nothing does, or the labels have no names."""
+    """Counts of true and predicted states over all recordings, by metric or baseline; empty where
+    none names states, or the labels have no names."""
     learned_again: bool | None = None
     """Whether the metric of each part of a table was learned from the rest of it; None if instances
     are whole."""
@@ -233,7 +233,7 @@ class Evaluation:
 
     @property
     def untrained(self) -> dict[str, float | None]:
-        """Means, in the untrained metric with its best price on the training labels."""
+        """The same means in the untrained metric, with its best price on the training labels."""
         return self.scores["untrained"]
 
     def summary(self) -> str:

@@ -52,7 +52,7 @@ class Columns(Stage):
 
 
 class Deviations(Stage):
-    """The columns, and their differences from their mean over the sample.
+    """The columns, and their differences from their mean over the instance.
 
     Examples
     --------

@@ -55,7 +55,7 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
         "ensemble.HistGradientBoostingClassifier",
         {"max_iter": 50, "learning_rate": 0.2, **BOOSTING},
     ),
-    "window-boosting": (  # of means and deviations of windows, which are fewer columns
+    "window-boosting": (  # for means and deviations of windows, which are few columns
         "ensemble.HistGradientBoostingClassifier",
         {"max_iter": 50, "learning_rate": 0.2, **BOOSTING, "max_features": 0.5},
     ),
@@ -156,7 +156,7 @@ class FrameModel:
             answer = np.asarray(self.classifier.predict_proba(rows))
         fits = answer.shape == (len(rows), self.known.size)
         off = np.abs(answer.sum(axis=1) - 1.0).max() if fits else np.inf
-        if not off <= SUM_TOLERANCE:  # which NaN is not
+        if not off <= SUM_TOLERANCE:  # or NaN
             raise LearningError(
                 owner + f": {self.classifier!r} gives no probabilities: expected {len(rows)} x "
                 f"{self.known.size} numbers that sum to 1 in each row, got shape {answer.shape}, "

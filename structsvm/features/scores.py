@@ -401,7 +401,7 @@ def begins_of(values: NDArray[Any], unknown: Bools) -> Ints:
 
 
 def _begins(y: Any, T: int, i: int) -> Ints:
-    labels = getattr(y, "labels", y)  # of PartialLabels
+    labels = getattr(y, "labels", y)  # PartialLabels have labels
     values = label_values(labels if labels is not None else np.full(T, UNKNOWN))
     if values.shape == (T,):
         unknown = unknown_labels(values)

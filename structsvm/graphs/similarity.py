@@ -44,7 +44,7 @@ class Similarity:
     """``W_ij = exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of a graph, 1 on the diagonal."""
 
     X: Floats
-    """Centred, (T, P): what cannot change a difference only costs accuracy."""
+    """Features with mean 0, (T, P): an offset changes no difference and costs accuracy."""
     edges: Ints | None
     """(2, E); None for a complete graph."""
 

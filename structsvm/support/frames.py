@@ -20,10 +20,8 @@ def library(kind: str) -> Any:
     return require(kind, EXTRAS[kind], f"a {kind} frame")
 
 
-def data_frame(
-    kind: str, values: NDArray[np.float64], names: Sequence[str], index: Any = None
-) -> Any:
-    """A table with named columns."""
+def data_frame(kind: str, values: NDArray[np.float64], names: Sequence[str], index: Any) -> Any:
+    """A table with named columns, and in pandas an index."""
     make = library(kind).DataFrame
     if kind == "pandas":
         return make(values, columns=list(names), index=index)
