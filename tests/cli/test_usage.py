@@ -164,7 +164,7 @@ def spelled(line, text):
     (parameter("max_bytes", 300) + " or more", "--set files.max_bytes=300 or more"),
     ("runs/lam=0.1.csv: 'ignore=a'", "runs/lam=0.1.csv: 'ignore=a'"),
 )
-def test_parameters_in_messages_are_options(text, typed):
+def test_parameters_in_messages_are_spelled_as_options_of_the_command(text, typed):
     assert spelled("fit change-point x", text) == typed
 
 

@@ -320,7 +320,7 @@ class TestLongTables:
         found = read_recordings(tmp_path, recording_column="who", time_column="t")
         assert [r.name for r in found] == ["mon/ann", "mon/ben", "tue/ann", "tue/ben"]
 
-    def test_a_name_is_no_path(self):
+    def test_slashes_in_names_of_recordings_become_underscores(self):
         found = from_long(long_frame(["../up", "b"]), recording="who", time="t")
         assert found[0].name == ".._up"
         with pytest.raises(DataError, match="two recordings would be called 'a_b'"):

@@ -567,7 +567,7 @@ class TestLabels:
         filled = labels_of(WALK, TIMES, outside="else").labels
         assert filled == [name or "else" for name in names]
 
-    def test_near_changes_only_their_number_is_known(self):
+    def test_with_a_tolerance_only_the_number_of_changes_near_them_is_known(self):
         y = ["a"] * 6 + ["b"] * 8 + ["a"] * 6
         loose = labels_of(intervals_of(y, TIMES), TIMES, tolerance=1.0)
         assert [label is None for label in loose.labels] == [

@@ -559,7 +559,9 @@ def test_what_lies_before_the_start_is_told_with_its_line(tmp_path, times):
 @pytest.mark.parametrize(
     ("own", "other"), [("{}", "{}-hypnogram"), ("{}_eeg", "y {}"), ("{}-1", "{}-1-a")]
 )
-def test_names_that_differ_by_the_same_characters_everywhere(tmp_path, own, other):
+def test_names_that_differ_by_the_same_characters_everywhere_are_paired_with_a_warning(
+    tmp_path, own, other
+):
     shows = [replace(SHOW, name=own.format(name)) for name in ("S1", "S12", "S2")]
     for name in ("S1", "S12", "S2"):
         (tmp_path / f"{other.format(name)}.csv").write_text(f"start,end,label\n0,10,{name}\n")

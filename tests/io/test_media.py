@@ -123,7 +123,7 @@ class TestErrors:
         with pytest.raises((DataError, DataWarning), match=r"damaged\.mkv"):
             read_media(tmp_path / "damaged.mkv")
 
-    def test_sound_that_is_not_finite(self, tmp_path):
+    def test_sound_that_is_not_finite_is_refused(self, tmp_path):
         path = tmp_path / "nan.wav"
         with av.open(str(path), "w") as container:
             stream = container.add_stream("pcm_f32le", rate=RATE)

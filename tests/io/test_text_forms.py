@@ -210,7 +210,7 @@ class TestHeaders:
         ("%x,y,label\n", ","),
         ("ExcelDateTime=,4.4e4,1/1/2020\nTop=,10\nx,y,label\nRange=,10 V,\n", ","),
     )
-    def test_headers_below_what_instruments_write(self, tmp_path, above, separator):
+    def test_headers_are_found_below_lines_that_instruments_write(self, tmp_path, above, separator):
         text = above + columns(*SCALED[:2]).replace(",", separator)
         found = read_recording(put(tmp_path, text))
         assert [name.strip("%") for name in found.features] == ["x", "y"]

@@ -71,7 +71,7 @@ def test_a_new_group_is_covered_as_guaranteed(n_groups):
     assert np.mean(covered) >= 0.78
 
 
-def test_ranges_around_changes_and_possible_ones():
+def test_places_of_small_excess_are_ranges_of_changes_beside_them_or_possible_changes():
     found = EquivalenceMatrix.from_breakpoints([3, 7, 10])
     excess = np.array([0.1, 0.2, 0, 5, 0.3, 0.1, 0, 5, 0.2])
     around, possible = places_of(found, excess, 0.25)
@@ -87,7 +87,7 @@ def test_a_change_that_rules_force_is_in_its_own_range():
     assert places_of(found, np.full(3, np.inf), 1.0).around == [(2, 2)]
 
 
-def test_a_recording_of_one_sample_has_no_place():
+def test_a_recording_of_one_sample_has_no_places_of_changes():
     assert places_of(EquivalenceMatrix.from_breakpoints([1]), np.empty(0), 1.0) == ([], [[]])
 
 

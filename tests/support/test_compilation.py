@@ -151,6 +151,6 @@ def test_recordings_side_by_side_are_mapped_as_each_alone(factor):
         np.testing.assert_array_equal(found, InMetric(factor)(X))
 
 
-def test_a_mean_within_a_deviation_stays():
+def test_arrays_whose_means_lie_within_a_deviation_are_not_centred():
     X = np.random.default_rng(2).normal(size=(500, 4))
     assert centred(X) is X
