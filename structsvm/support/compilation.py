@@ -58,6 +58,14 @@ def _keep(function: Any) -> None:
         _tell(logging.WARNING, NOT_KEPT, "there is no folder that can be written to")
         return
     save = function._cache.save_overload  # numba has no public hook
+    file = function._cache._cache_file
+    entries = file._load_index
+
+    def entries_or_none() -> dict[Any, str]:
+        try:
+            return cast(dict[Any, str], entries())
+        except (AttributeError, ImportError):  # of an earlier version, whose types were elsewhere
+            return {}
 
     def saved(*compiled: Any) -> None:
         _tell(logging.INFO, "compiling what has not run on this machine before: it takes seconds")
@@ -66,6 +74,7 @@ def _keep(function: Any) -> None:
         except OSError as error:
             _tell(logging.WARNING, NOT_KEPT, str(error))
 
+    file._load_index = entries_or_none
     function._cache.save_overload = saved
 
 

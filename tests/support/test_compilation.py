@@ -62,6 +62,19 @@ def test_compiled_functions_run_without_a_writable_folder(tmp_path):
     assert done.stdout == "3 3.0\n"
 
 
+def test_what_an_earlier_version_kept_with_types_that_moved_is_compiled_again(tmp_path):
+    """numba reads the types in its index before it compares the time of the source."""
+    kind = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: int\n    b: int\n"
+    program = "from {} import Pair\nfrom adding import add\nprint(add(Pair(1, 2), Pair(3, 4)))\n"
+    (tmp_path / "adding.py").write_text(ADDING.replace("a + b", "a.a + b.b"))
+    for module in ("earlier", "later", "later"):
+        (tmp_path / "earlier.py").write_text(kind if module == "earlier" else "")
+        (tmp_path / "later.py").write_text(kind)
+        (tmp_path / "program.py").write_text(program.format(module))
+        done = python("-B", tmp_path / "program.py", NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+        assert (done.stdout, done.stderr) == ("5\n", "")
+
+
 def test_the_first_compilation_is_logged_once(tmp_path, monkeypatch, capsys):
     """By commands, as what runs for seconds; what is on disk already is read, and not told."""
     from structsvm.cli.app import _messages
