@@ -28,7 +28,7 @@ def stretches_in(file: LabelFile) -> Iterator[Interval]:
 def _below(node: Any, path: tuple[str, ...], file: LabelFile) -> Iterator[Interval]:
     """The stretches within a part of a document, which stands below the keys ``path``."""
     if isinstance(node, Mapping):
-        if one := _stretch(node, file):
+        if (one := _stretch(node, file)) and not _holds_stretches(node, file):
             yield one if one.recording else replace(one, recording=_recording(path, file))
             return
         for key, inner in node.items():
@@ -44,6 +44,12 @@ def _below(node: Any, path: tuple[str, ...], file: LabelFile) -> Iterator[Interv
             return
         for inner in node:
             yield from _below(inner, path, file)
+
+
+def _holds_stretches(node: Mapping[str, Any], file: LabelFile) -> bool:
+    """Whether stretches are listed within an object, which tells what they cover, as in JAMS."""
+    lists = (inner for inner in node.values() if isinstance(inner, list))
+    return any(isinstance(x, Mapping) and _stretch(x, file) for inner in lists for x in inner)
 
 
 def _recording(path: Sequence[str], file: LabelFile) -> str | None:

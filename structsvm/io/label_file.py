@@ -66,6 +66,7 @@ LASTS_UNTIL_NEXT = "next"
 """Given in place of the column of ends if each stretch lasts until the next row."""
 ASIDE = (*COMMENT, "\\")
 """Beginnings of lines that are no rows: comments, and frequencies in a label track."""
+JAMS = ".jams"  # the ending of annotations of music in JSON
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,10 @@ class LabelFile:
 
     @cached_property
     def kind(self) -> str:
-        """The ending of its name, or that of a TextGrid, which its text tells."""
+        """The ending of its name, of JAMS that of JSON, or of a TextGrid, which its text tells."""
         is_grid = self.text.startswith('File type = "ooTextFile')
-        return ".textgrid" if is_grid else self.path.suffix.lower()
+        ending = self.path.suffix.lower()
+        return ".textgrid" if is_grid else ".json" if ending == JAMS else ending
 
     @cached_property
     def text(self) -> str:

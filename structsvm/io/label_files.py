@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from structsvm.data import TimeAxis
 from structsvm.errors import DataError, about, parameter, printable
 from structsvm.io.json_labels import stretches_in
-from structsvm.io.label_file import WHOSE, LabelFile, cells_of, name_of, role_of
+from structsvm.io.label_file import JAMS, WHOSE, LabelFile, cells_of, name_of, role_of
 from structsvm.io.label_rows import (
     START,
     STOP,
@@ -102,7 +102,7 @@ TRACKS = (".txt", ".lab", ".rttm")
 SUBTITLES = (".srt", ".vtt")
 IN_SECONDS = (".boris", ".eaf", ".rttm", ".textgrid", *SUBTITLES)
 """Kinds whose times are always in seconds."""
-LABEL_KINDS = (*LABEL_TABLES, *TRACKS, ".json", ".boris", ".eaf", ".textgrid", *SUBTITLES)
+LABEL_KINDS = (*LABEL_TABLES, *TRACKS, ".json", JAMS, ".boris", ".eaf", ".textgrid", *SUBTITLES)
 """Kinds of files of labels."""
 LARGEST_DOCUMENT = 2**24  # bytes: larger files are not opened to find out whether they hold labels
 STRETCHES = ("timeserieslabels", "labels")

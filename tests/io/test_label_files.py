@@ -205,7 +205,9 @@ JSONS = {
     "milliseconds": {"walk": [
         {"start_ms": 1000 * i.start, "end_ms": 1000 * i.end, "state": i.label} for i in MINE
     ]},
-    "JAMS": {"annotations": [{"namespace": "x", "data": of_mine("time", "duration", "value")}]},
+    "JAMS": {"annotations": [{
+        "namespace": "x", "data": of_mine("time", "duration", "value"), "time": 0, "duration": 99,
+    }]},
     "ActivityNet": {"database": {"walk": {"duration": 10, "annotations": [
         {"segment": [i.start, i.end], "label": i.label} for i in MINE
     ]}}},
@@ -215,8 +217,9 @@ JSONS = {
 
 @pytest.mark.parametrize("content", JSONS.values(), ids=JSONS)
 def test_stretches_are_found_in_json_of_many_forms(tmp_path, content):
-    (tmp_path / "walk.json").write_text(json.dumps(content))
-    read = read_intervals(tmp_path / "walk.json")
+    name = "walk.jams" if "annotations" in content else "walk.json"
+    (tmp_path / name).write_text(json.dumps(content))
+    read = read_intervals(tmp_path / name)
     assert read.pop("walk") == MINE
     assert read in ({}, {"run": []})
 
