@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from structsvm.errors import DataError
@@ -48,8 +48,8 @@ def _below(node: Any, path: tuple[str, ...], file: LabelFile) -> Iterator[Interv
 
 def _holds_stretches(node: Mapping[str, Any], file: LabelFile) -> bool:
     """Whether stretches are listed within an object, which tells what they cover, as in JAMS."""
-    lists = (inner for inner in node.values() if isinstance(inner, list))
-    return any(isinstance(x, Mapping) and _stretch(x, file) for inner in lists for x in inner)
+    listed_below = chain.from_iterable(x for x in node.values() if isinstance(x, list))
+    return any(_stretch(x, file) for x in listed_below if isinstance(x, Mapping))
 
 
 def _recording(path: Sequence[str], file: LabelFile) -> str | None:
