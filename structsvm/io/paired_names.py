@@ -1,5 +1,6 @@
 """Names that belong together, because all differ in the same way: S1-eeg and S1-labels."""
 
+import re
 from collections.abc import Sequence, Set
 from itertools import takewhile
 
@@ -21,6 +22,21 @@ def paired_names(names: Sequence[str], others: Set[str]) -> dict[str, str]:
         for at in range(len(other) + 1):
             before = other[:at]
             after = other[at + len(parts[0]) :]
+            own = names[0][:begin], names[0][len(names[0]) - end :]
+            if _digits_beside(parts, before, after) != _digits_beside(parts, *own):
+                continue  # S1 and S2 are not S10 and S20
             if all(before + part + after in others for part in parts):
                 possible.add(tuple(before + part + after for part in parts))
     return dict(zip(names, possible.pop(), strict=True)) if len(possible) == 1 else {}
+
+
+def _digits_beside(parts: Sequence[str], before: str, after: str) -> tuple[str, str]:
+    """The digits, without leading zeros, that make longer numbers of parts between these texts."""
+    left = re.search(r"\d*$", before)
+    right = re.match(r"\d*", after)
+    is_begun = any(part[:1].isdigit() for part in parts)
+    is_ended = any(part[-1:].isdigit() for part in parts)
+    return (
+        left[0].lstrip("0") if left and is_begun else "",
+        right[0] if right and is_ended else "",
+    )

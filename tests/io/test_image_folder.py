@@ -115,6 +115,7 @@ def test_label_maps_may_add_an_ending_to_the_names_of_all_images(tmp_path):
     (["img_1", "img_2", "img_10"], ["mask_1", "mask_2", "mask_10"]),
     (["21_training", "22_training"], ["21_manual1", "22_manual1"]),
     (["sky"], ["gt-sky"]),
+    (["img_1", "img_2"], ["mask_01", "mask_02"]),
     (["sky_1", "sky_2"], ["sky_1_L", "sky_2_L", "sky_3_L", "sky_1_small"]),
 )
 def test_label_maps_may_begin_or_end_otherwise_than_images(names, others):
@@ -125,6 +126,9 @@ def test_label_maps_may_begin_or_end_otherwise_than_images(names, others):
     (["img_1", "img_2"], ["mask_1", "mask_3"]),
     (["img_1", "img_2"], ["a_1", "a_2", "b_1", "b_2"]),
     (["sky"], ["sea"]),
+    (["S1"], ["S10"]),
+    (["S1", "S2"], ["S10", "S20"]),
+    (["1-a", "2-a"], ["11-a", "12-a"]),
     ([], ["sea"]),
 )
 def test_names_that_differ_in_several_ways_are_not_paired(names, others):
