@@ -13,17 +13,19 @@ def n_alike(*names: str) -> int:
 
 def paired_names(names: Sequence[str], others: Set[str]) -> dict[str, str]:
     """Each name with the other one that has its distinct part between other texts; or {}."""
+    if not names:
+        return {}
     several = [*names] if len(names) > 1 else [*names, ""]
     begin = n_alike(*several)
     end = n_alike(*(name[begin:][::-1] for name in several))
     parts = [name[begin : len(name) - end] for name in names]
+    own_digits = _digits_beside(parts, names[0][:begin], names[0][len(names[0]) - end :])
     possible: set[tuple[str, ...]] = set()
-    for other in others if names else ():
+    for other in others:
         for at in range(len(other) + 1):
             before = other[:at]
             after = other[at + len(parts[0]) :]
-            own = names[0][:begin], names[0][len(names[0]) - end :]
-            if _digits_beside(parts, before, after) != _digits_beside(parts, *own):
+            if _digits_beside(parts, before, after) != own_digits:
                 continue  # S1 and S2 are not S10 and S20
             if all(before + part + after in others for part in parts):
                 possible.add(tuple(before + part + after for part in parts))

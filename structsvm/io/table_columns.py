@@ -160,7 +160,8 @@ def labels_in_column(column: Any, origin: Origin) -> NDArray[Any] | None:
     """Convert labels, -1 where they are blank; None if some are blank and none are needed."""
     pandas = require("pandas", "files", "reading tables")
     options = origin.options
-    row_values, values = np.arange(len(column)), column
+    row_values = np.arange(len(column))
+    values = column
     if pandas.api.types.infer_dtype(column) == "string":  # long columns hold few different words
         row_values, words = column.factorize(use_na_sentinel=False)
         values = pandas.Series(words, name=column.name)

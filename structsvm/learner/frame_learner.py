@@ -31,7 +31,8 @@ from structsvm.support import Bools, Floats, Interrupts, Ints, among, hook, shar
 LAGS = (-0.25, -0.125, 0.0, 0.125, 0.25)
 WINDOWS = (0.25, 0.5, 1.0)
 """Lags and widths of windows that classifiers see, in lengths of a typical segment."""
-SHORT, SHORTER = (5, 15, 45, 135), 6.0
+SHORT = (5, 15, 45, 135)
+SHORTER = 6.0
 """Widths in samples of further windows, each for typical segments more than so many times as long:
 periods and jerks are as short in long segments. On drawn signals of swimmers, whose typical segment
 has 548 samples, a kernel classifier then names .92 of the samples right, and .82 without."""
