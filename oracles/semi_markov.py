@@ -7,7 +7,6 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.states import (
     ANYWHERE,
     NOWHERE,
@@ -21,19 +20,15 @@ from structsvm.partitions import UNCONSTRAINED, Constraint
 from structsvm.partitions.constraint import checked_places
 from structsvm.support import Floats, Ints, is_whole, read_only, shown
 
-LONG = 4
-"""Recordings longer than this many times the columns of ``lengths`` are searched online, which is
-faster."""
-
 
 def best_states(
     score: StateScore, n_segments: int | None = None, constraint: Constraint = UNCONSTRAINED
 ) -> Ints:
     """The states of the largest score, (T,), in exactly ``n_segments`` segments if that is given.
 
-    Exact, in O(T L C + T C^2) operations and O(T C) numbers, both times ``n_segments`` where it is
-    given; with a truth, L is T. Long recordings without a constraint take a tenth of the time,
-    because segments that cannot be the best are dropped on the way.
+    Exact, in O(T L C + T C^2) operations at most and O(T C) numbers, both times ``n_segments``
+    where it is given; with a truth, L is T. If segments are long it takes a fraction of this,
+    because starts that cannot be the best are passed over, 32 at a time.
 
     Parameters
     ----------
@@ -66,10 +61,7 @@ def best_states(
         more = max(0, T + 2 - score.lengths.shape[1])
         lengths = np.pad(score.lengths, ((0, 0), (0, more)), mode="edge")
         scores = scores._replace(lengths=read_only(lengths))
-    if score.truth is None and boundaries is None and not K and T > LONG * score.lengths.shape[1]:
-        path = _searched_online(score)
-    else:
-        path = search_states(scores, score.first, score.last, bounds, weight, K)
+    path = search_states(scores, score.first, score.last, bounds, weight, K)
     if path[0] < 0:
         into = f" into {K} segments" if K else ""
         raise OracleError(
@@ -77,17 +69,6 @@ def best_states(
             "are allowed: allow more of them, or ask for another number of segments"
         )
     return np.asarray(path)
-
-
-def _searched_online(score: StateScore) -> Ints:
-    """The best states by the online search; -1 each if none are allowed."""
-    search = OnlineSearch.of_states(score)
-    search.push(np.array(score.samples))
-    search.end()
-    segments = search.segments()
-    starts = [start for start, _ in segments]
-    states = [state for _, state in segments] or [-1]
-    return np.repeat(states, np.diff([*(starts or [0]), len(score.samples)]))
 
 
 def best_together(

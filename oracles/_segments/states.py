@@ -10,6 +10,9 @@ from structsvm.support import Bools, Floats, Ints, compiled, inner, read_only
 NOWHERE = read_only(np.zeros(0, dtype=np.int64))
 ANYWHERE = read_only(np.zeros(0, dtype=np.bool_))
 
+STARTS = 32
+"""Starts of segments that are compared one by one, or passed over together if none can be best."""
+
 
 class Scores(NamedTuple):
     """Scores of a recording as in :class:`StateScore`, and where its segments may begin and end."""
@@ -70,9 +73,11 @@ def forward_pass(scores: Scores, first: Floats, bounds: Ints, weight: float, K: 
     rows = max(K, 1)
     L = lengths.shape[1] - 1
     total, clear = running_totals(samples, scores.earliest)
+    most = best_of_lengths(lengths)
     opened = np.full((rows, C, T), -np.inf)
+    tops = np.full((rows, C, (T - 1) // STARTS + 1), -np.inf)  # the largest of ``STARTS`` opened
     for c in range(C):
-        opened[0, c, 0] = first[c]
+        opened[0, c, 0] = tops[0, c, 0] = first[c]
     closed = np.empty((T + 1, rows, C))
     longest = np.full((rows, C), -1)  # the start of the best segment of L samples or more
     begin = np.full((rows, C, T + 1), -1, dtype=np.int32)
@@ -89,7 +94,18 @@ def forward_pass(scores: Scores, first: Floats, bounds: Ints, weight: float, K: 
                 longest[k, c] = farthest
                 low = max(reach, t - L + 1) if ends else t
                 farthest = farthest if farthest >= reach and ends else -1
-                start, value = _best_start(opened[k, c], lengths[c], losses, farthest, low, t)
+                start, value = _best_start(
+                    opened[k, c],
+                    tops[k, c],
+                    lengths[c],
+                    most[c],
+                    losses,
+                    weight,
+                    farthest,
+                    low,
+                    t,
+                    begin[k, c, t - 1],
+                )
                 begin[k, c, t] = start
                 closed[t, k, c] = value + total[c, t]
         if t == T:
@@ -102,7 +118,21 @@ def forward_pass(scores: Scores, first: Floats, bounds: Ints, weight: float, K: 
                     value += late_gain(total, t, late, a, c)
                     if a != c and value > opened[into, c, t]:
                         opened[into, c, t], before[into, c, t] = value, a
+                top = tops[into, c, t // STARTS]
+                tops[into, c, t // STARTS] = max(top, opened[into, c, t])
     return Pass(total, clear, opened, closed, begin, before)
+
+
+@inner()
+def best_of_lengths(lengths: Floats) -> Floats:
+    """The largest score of each length and the next ``STARTS`` - 1, in the shape of ``lengths``."""
+    (C, n) = lengths.shape
+    most = lengths.copy()
+    for c in range(C):
+        for i in range(n):
+            for j in range(i + 1, min(i + STARTS, n)):
+                most[c, i] = max(most[c, i], lengths[c, j])
+    return most
 
 
 @inner()
@@ -174,12 +204,15 @@ def _best_around(
     T = opened.size
     L = lengths.size - 1
     best = -np.inf
+    top = opened[: begin + 1].max() + lengths[1:].max()  # of all segments
     longest = -1  # the best one of the starts before n_seen, for a segment of L samples or more
     n_seen = 0
     for e in range(end, T + 1):
         start = clear[e]
         if start > begin:
             break
+        if top + after[T - e] <= best:
+            continue
         if longest < start:
             longest = -1
             n_seen = start
@@ -250,25 +283,41 @@ def _best_long(opened: Floats, best_start: int, reach: int, last: int) -> int:
 
 @inner()
 def _best_start(
-    opened: Floats, lengths: Floats, losses: Floats, longest: int, low: int, t: int
+    opened: Floats,
+    tops: Floats,
+    lengths: Floats,
+    most: Floats,
+    losses: Floats,
+    weight: float,
+    longest: int,
+    low: int,
+    t: int,
+    likely: int,
 ) -> tuple[int, float]:
     """The first start of the best segment that ends at t, or -1, and the value of that segment.
 
-    ``longest`` is the best start of a segment of L samples or more, and ``low`` the first start of
-    shorter ones.
+    ``longest`` is the best start of a segment of L samples or more, ``low`` the first start of
+    shorter ones, and ``likely`` that of the best segment that ends at t - 1, or -1. Blocks of
+    starts that cannot be as good are passed over; no loss is above ``weight``.
     """
-    L = lengths.size - 1
     start = -1
     best = -np.inf
+    if likely >= low:
+        start = likely
+        best = opened[start] + lengths[t - start] + losses[start]
     if longest >= 0:
-        value = opened[longest] + lengths[L] + losses[longest]
-        if value > best:
+        value = opened[longest] + lengths[-1] + losses[longest]
+        if value >= best:
             start, best = longest, value
-    for s in range(low, t):
-        value = opened[s] + lengths[t - s] + losses[s]
-        if value > best:
-            start, best = s, value
-    return start, best
+    for block in range(low // STARTS, (t + STARTS - 1) // STARTS):
+        end = min(t, (block + 1) * STARTS)
+        if tops[block] + most[t - end + 1] + weight < best:
+            continue
+        for s in range(max(low, block * STARTS), end):
+            value = opened[s] + lengths[t - s] + losses[s]
+            if value > best or (value == best and s < start):
+                start, best = s, value
+    return (start, best) if best > -np.inf else (-1, best)
 
 
 @inner(error_model="numpy")
