@@ -23,21 +23,23 @@ from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import Reading, folders_of
 from structsvm.cli.parts import (
-    FEWER_ROWS,
-    FIRST_SAMPLES,
-    SAMPLES_A_SECOND,
     Part,
     about_parts,
-    about_time,
-    images_in_time,
     n_items,
     split_in_parts,
     split_of,
-    thinned,
     warn_of_copies,
 )
 from structsvm.cli.request import Request, typed_problem
 from structsvm.cli.terminal import Terminal
+from structsvm.cli.thinning import (
+    FEWER_ROWS,
+    FIRST_SAMPLES,
+    SAMPLES_A_SECOND,
+    about_time,
+    images_in_time,
+    thinned,
+)
 from structsvm.cli.try_plan import ALL, TryPlan
 from structsvm.errors import (
     DataError,

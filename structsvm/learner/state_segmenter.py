@@ -16,7 +16,6 @@ from structsvm.learner.frame_learner import (
     Scored,
     context_of,
     read_named,
-    typical_length,
 )
 from structsvm.learner.state_decoder import StateDecoder
 from structsvm.partitions.equivalence import runs_of
@@ -162,14 +161,14 @@ class StateSegmenter(StateDecoder):
         units = units_of(groups, len(Xs))[1]
         few = np.unique(units).size < FEW_GROUPS
         estimators = self._estimators(Xs[0].shape[1], few)
-        typical = int(typical_length(sequences))
-        shortest = min(int(runs_of(y).sizes.min()) for y in sequences)
+        sizes = np.concatenate([runs_of(y).sizes for y in sequences])
+        typical = int(np.median(sizes))
         folds: dict[str, Any] = {
             "n_folds": self.n_folds or (5 if few else 3),
             "kept": "all" if few else "folds",
             # Neighbouring samples are alike, so that it is enough to learn from some.
             "every": max(1, typical // LEARNED_FROM, sum(map(len, Xs)) // MOST_LEARNED_FROM),
-            "step": max(1, min(typical // LOOKED_AT, shortest)),
+            "step": scored_at_once(sizes),
         }
         labelled_units = np.unique(units[[part.recording for part in stretches]])
 
@@ -227,6 +226,11 @@ class StateSegmenter(StateDecoder):
                 return "both"
             losses[scale] = losses_of_units(means, codes, units, self.smoothing)
         return "training" if is_surely_less(losses["training"], losses["both"]) else "both"
+
+
+def scored_at_once(sizes: Ints) -> int:
+    """How many neighbouring samples classifiers score as one, by the sizes of segments."""
+    return max(1, min(int(np.median(sizes)) // LOOKED_AT, int(sizes.min())))
 
 
 def is_surely_less(values: Floats, others: Floats) -> bool:

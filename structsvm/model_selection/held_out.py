@@ -1,6 +1,6 @@
 """The losses of all candidates on held-out recordings, the choice by them, and the verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -59,6 +59,7 @@ class HeldOut:
         settings: Mapping[Method, Settings],
         clock: Clock,
         saved: SavedTrials,
+        asked: Collection[str] = (),
     ) -> "HeldOut":
         """Try every candidate on every fold, as long as there is time."""
         folds = []
@@ -69,7 +70,7 @@ class HeldOut:
                 folded = in_folds(train, split.fold[others[data.weights > 0]], FEWEST_INNER)
             folds.append(Fold(k, train, split.test_set(k), folded))
         tasks = tasks_of(settings, candidates, split.whole)
-        tried_here, untried = trials_of(tasks, folds, clock, saved)
+        tried_here, untried = trials_of(tasks, folds, clock, saved, asked)
         tried = {c: tried_here[c] for c in candidates if c in tried_here}
         N = len(split.held_out)
         traits = split.held_out.problem.traits

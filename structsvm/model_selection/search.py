@@ -238,7 +238,7 @@ class MetricLearnerCV(ProblemParameters):
         which = which_baselines(baselines)
         clock = self._clock()
         with share("choosing", 0.0, 1.0):
-            best = self._choose(data, clock, resume)
+            best = self._choose(data, clock, resume, which)
         with share("learning", clock.reported, 1.0):
             self._learn(best, data, which, when_learned, clock.end, models or {})
         if not self.verdict_.pays:
@@ -258,7 +258,11 @@ class MetricLearnerCV(ProblemParameters):
         return learner
 
     def _choose(
-        self, data: TrainingSet, clock: Clock, resume: str | PathLike[str] | None
+        self,
+        data: TrainingSet,
+        clock: Clock,
+        resume: str | PathLike[str] | None,
+        baselines: str | Sequence[str] | None = None,
     ) -> Method:
         Settings.of(self._base(data.problem).get_params(deep=False))
         menu: Menu = menu_of(data, self._base(data.problem))
@@ -275,7 +279,8 @@ class MetricLearnerCV(ProblemParameters):
             if before.part == part:
                 saved.models |= before.models
         self._saved = saved
-        results = HeldOut.of(split, candidates, settings, clock, saved)
+        asked = {method.name for method in menu.named(baselines or ())}
+        results = HeldOut.of(split, candidates, settings, clock, saved, asked)
         best = results.best
         usable = {
             c.name

@@ -59,6 +59,13 @@ class Task:
     def is_first(self) -> bool:
         return any(c.is_first for c in self.candidates)
 
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether it is about metrics in closed form that are baselines, such as RCA."""
+        return all(
+            c.is_metric and not c.has_path and c.name == c.learner.metric for c in self.candidates
+        )
+
     def tried_in(self, folds: Sequence[Fold], end: float) -> tuple[Tried | None, float]:
         """The trials in these folds, None if the time was over, and the seconds taken."""
         start = time.perf_counter()
@@ -75,13 +82,14 @@ class Task:
 def tasks_of(
     metrics: Mapping[Method, Settings], candidates: Sequence[Method], whole: Whole | None
 ) -> list[Task]:
-    """The tasks in order: what others have to beat, what answers first, then by preference.
+    """The tasks in order: the untrained metric, the first answer, closed forms, and all others.
 
     ``metrics`` are the settings of all metrics among the candidates.
     """
     alike: dict[Any, dict[Method, Settings]] = {}
     for c, settings in metrics.items():
-        kind = c.name if c.has_path else ""
+        # The untrained metric is tried before all others, which may have to wait.
+        kind = c.name if c.has_path or c.name == "untrained" else ""
         alike.setdefault((id(settings.features), settings.standardize, kind), {})[c] = settings
     tasks = [
         Task(list(group), partial(try_metrics, group), max(c.cost for c in group))
@@ -96,8 +104,9 @@ def tasks_of(
             tasks.append(Task([c], partial(try_method, c), c.cost))
     place = {c: number for number, c in enumerate(candidates)}
 
-    def order(task: Task) -> tuple[bool, bool, int]:
-        return not task.is_untrained, not task.is_first, min(place[c] for c in task.candidates)
+    def order(task: Task) -> tuple[bool, bool, bool, int]:
+        preferred = min(place[c] for c in task.candidates)
+        return not task.is_untrained, not task.is_first, not task.is_closed_form, preferred
 
     return sorted(tasks, key=order)
 
@@ -171,11 +180,13 @@ def trials_of(
     folds: Sequence[Fold],
     clock: Clock,
     saved: "SavedTrials | None" = None,
+    asked: Collection[str] = (),
 ) -> tuple[dict[Method, list[Trial]], dict[Method, float]]:
     """Trials of the candidates that there is time for, and the seconds that others would take.
 
-    The untrained metric and what answers first are tried whatever time they take, and, as long as
-    no candidate has succeeded, the next ones in the order of preference.
+    The untrained metric, closed forms among the names ``asked`` for, and what answers first are
+    tried whatever time they take, and, as long as no candidate has succeeded, the next ones in the
+    order of preference.
     """
     saved = SavedTrials() if saved is None else saved
     pairs = [(task, fold.number) for task, fold in product(tasks, folds)]
@@ -187,9 +198,7 @@ def trials_of(
     for task in tasks:
         parts: list[Sequence[Fold]] = [folds] if task.at_once else [[fold] for fold in folds]
         untried += [(task, part) for part in parts if (task, part[0].number) not in by_task]
-    first = [task for task in tasks if task.is_first]
-    learned = [task for task in tasks if task.candidates[0].has_path]
-    needed = {*(task for task in tasks if task.is_untrained), *(first or learned[:1])}
+    needed = _needed(tasks, asked)
     begun: list[tuple[Task, Sequence[Fold]]] = []
     late: set[Task] = set()
 
@@ -221,6 +230,17 @@ def trials_of(
                 by_task[task, fold.number] = trials
                 saved.keep(task, fold.number, trials)
     return _tried_and_untried(tasks, by_task, clock, n)
+
+
+def _needed(tasks: Sequence[Task], asked: Collection[str]) -> set[Task]:
+    """The tasks that are tried whatever time they take."""
+    first = [task for task in tasks if task.is_first]
+    learned = [task for task in tasks if task.candidates[0].has_path]
+    needed = {task for task in tasks if task.is_untrained}
+    for task in tasks:
+        if task.is_closed_form and not {c.name for c in task.candidates}.isdisjoint(asked):
+            needed.add(task)
+    return needed | {*(first or learned[:1])}
 
 
 def _has_succeeded(tried: Mapping[tuple[Task, int], list[Trial]]) -> bool:

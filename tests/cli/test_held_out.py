@@ -7,9 +7,10 @@ import pytest
 
 from structsvm import ChangePoint, Clustering
 from structsvm.cli.input_data import InputData
-from structsvm.cli.parts import Part, about_parts, about_time, n_items, split_in_parts, thinned
+from structsvm.cli.parts import Part, about_parts, n_items, split_in_parts
 from structsvm.cli.request import Request
 from structsvm.cli.terminal import Terminal
+from structsvm.cli.thinning import about_time, thinned
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.io import Recording
@@ -273,3 +274,17 @@ def test_a_state_that_few_recordings_have_is_not_left_out():
     (train, _) = thinned(both, 200)
     assert len(train.data) < len(both[0].data)
     assert {*np.concatenate(train.inputs.ys)} == {*np.concatenate(both[0].inputs.ys)}
+
+
+@pytest.mark.parametrize(("named", "times"), [(True, 4), (False, 1)])
+def test_samples_of_long_segments_with_names_count_less(named, times):
+    """Classifiers score four samples of 400 as one, so that more segments are learned from."""
+    recordings = []
+    for one in long(10, T=6000):
+        codes = np.arange(6000) // 400
+        y = np.array(["rest", "walk"])[codes % 2] if named else codes
+        recordings.append(replace(one, y=y))
+    both = split_in_parts(part_of(recordings), None)
+    train, test = thinned(both, 2000)
+    assert 0.7 * times * 2000 < n_items(train) <= times * 2000
+    assert n_items(test) <= max(times * 1000 + 6000, 3 * 6000)

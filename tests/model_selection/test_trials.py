@@ -250,6 +250,13 @@ class TestSearch:
         assert "rca" in (found.best_candidate_, *found.best_estimator_.baselines_)
         assert "boundary-boosting" not in found.best_estimator_.baselines_
 
+    @pytest.mark.parametrize(("baselines", "waits"), [(None, True), (["rca"], False)])
+    def test_closed_forms_that_nobody_asks_for_wait_for_time(self, baselines, waits):
+        search = MetricLearnerCV(cv=3, random_state=0, max_seconds=0.0)
+        found = search.fit(XS, YS, baselines=baselines)
+        assert ("rca" in found.untried_) == waits
+        assert ("rca" in found.best_estimator_.baselines_) != waits
+
     def test_a_resumed_search_finds_the_same_as_an_uninterrupted_one(self, tmp_path):
         path = tmp_path / "tried.npz"
         self.search(max_seconds=0.0).fit(XS, YS, resume=path)
