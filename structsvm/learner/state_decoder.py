@@ -37,7 +37,7 @@ PRICES = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Weights of the scores of samples and of lengths, and prices of a segment, to start from."""
 CHOICES = list(product(SAMPLES, LENGTHS, PRICES))
 USUAL_CONSTANTS = (0.3, 1.0, 1.0)  # the choice if nothing can be held out
-TUNED_ON = 3e8  # operations of the search, about, that go into choosing where to start
+TUNED_ON = 1e9  # operations of the search, about, that go into choosing where to start
 COUNT_PRIOR, SHARE_PRIOR, LEAST_SPREAD = 0.5, 1e-3, 0.1
 """Added to counts of changes, to their shares, and to the spread of the logarithms of lengths: what
 was not seen is improbable, not impossible."""
