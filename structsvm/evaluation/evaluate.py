@@ -161,8 +161,7 @@ def evaluate(
     labels = labels_of_each(form.labels(ys), measured, words)
     if split is not None:
         return evaluate_parts(learner, measured, labels, n_clusters, tolerance, split)
-    default_names = form.names or [str(i) for i in range(N)]
-    names = one_each(default_names if names is None else names, N, words, "name")
+    names = _names(form.names if names is None else names, N, words)
     axes = _axes(form.axes if times is None else times, measured, words)
     units = units_of(form.in_order(groups, "groups"), N, words)[1]
     n_seen = learner.training_data_.warn_if_among([instance.data for instance in measured], words)
@@ -206,6 +205,12 @@ def _refuse_settings_of_partitions(*settings: object) -> None:
             "n_clusters, measured, split and times are for partitions: a StructuredSVM is "
             "evaluated by the loss of its problem, with names, baselines and groups"
         )
+
+
+def _names(names: Sequence[str] | None, N: int, words: Words) -> Sequence[str]:
+    """The name of each instance, by default its number."""
+    called: Sequence[str] = [str(i) for i in range(N)] if names is None else names
+    return list(one_each(called, N, words, "name"))
 
 
 def _axes(
