@@ -7,6 +7,7 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
+from structsvm.oracles._segments.online import OnlineSearch
 from structsvm.oracles._segments.states import (
     ANYWHERE,
     NOWHERE,
@@ -20,6 +21,10 @@ from structsvm.partitions import UNCONSTRAINED, Constraint
 from structsvm.partitions.constraint import checked_places
 from structsvm.support import Floats, Ints, is_whole, read_only, shown
 
+LONG = 100_000
+"""Recordings with more samples are searched online, if nothing is prescribed: in little memory, and
+a few thousand samples at a time, so that Ctrl-C is heard."""
+
 
 def best_states(
     score: StateScore, n_segments: int | None = None, constraint: Constraint = UNCONSTRAINED
@@ -28,7 +33,8 @@ def best_states(
 
     Exact, in O(T L C + T C^2) operations at most and O(T C) numbers, both times ``n_segments``
     where it is given; with a truth, L is T. If segments are long it takes a fraction of this,
-    because starts that cannot be the best are passed over, 32 at a time.
+    because starts that cannot be the best are passed over, 32 at a time. Of more than 100,000
+    samples without a constraint only some are in memory at a time.
 
     Parameters
     ----------
@@ -61,7 +67,10 @@ def best_states(
         more = max(0, T + 2 - score.lengths.shape[1])
         lengths = np.pad(score.lengths, ((0, 0), (0, more)), mode="edge")
         scores = scores._replace(lengths=read_only(lengths))
-    path = search_states(scores, score.first, score.last, bounds, weight, K)
+    if T > LONG and score.truth is None and boundaries is None and not K:
+        path = _searched_online(score)
+    else:
+        path = search_states(scores, score.first, score.last, bounds, weight, K)
     if path[0] < 0:
         into = f" into {K} segments" if K else ""
         raise OracleError(
@@ -69,6 +78,17 @@ def best_states(
             "are allowed: allow more of them, or ask for another number of segments"
         )
     return np.asarray(path)
+
+
+def _searched_online(score: StateScore) -> Ints:
+    """The best states by the online search; -1 each if none are allowed."""
+    search = OnlineSearch.of_states(score)
+    search.push(np.array(score.samples))
+    search.end()
+    segments = search.segments()
+    starts = [start for start, _ in segments]
+    states = [state for _, state in segments] or [-1]
+    return np.repeat(states, np.diff([*(starts or [0]), len(score.samples)]))
 
 
 def best_together(

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from structsvm.errors import OracleError
-from structsvm.oracles import SequentialOracle, StateScore, best_states, sequential
+from structsvm.oracles import SequentialOracle, StateScore, best_states, semi_markov, sequential
 from structsvm.oracles._segments import online, running
 from structsvm.oracles._segments.online import OnlineSearch
+from structsvm.oracles._segments.states import NOWHERE, search_states
+from structsvm.oracles.semi_markov import _scores, _searched_online
 from structsvm.partitions import Constraint, TraceObjective
 from structsvm.support import Stack
 
@@ -43,6 +45,24 @@ def pushed(search, rows, rng):
 def labels(segments, T):
     bounds = [*[start for start, _ in segments], T]
     return np.repeat([state for _, state in segments], np.diff(bounds))
+
+
+@pytest.mark.parametrize("seed", range(250))
+def test_the_segments_that_may_be_the_best_are_enough(seed):
+    rng = np.random.default_rng(seed)
+    for T in rng.integers(1, 80, 2).tolist():
+        score = drawn_score(rng, T)
+        ends = score.first, score.last
+        of_all = search_states(_scores(score, None), *ends, NOWHERE, 0.0, 0)
+        assert np.array_equal(_searched_online(score), of_all)
+
+
+def test_very_long_recordings_are_searched_online(monkeypatch):
+    score = drawn_score(np.random.default_rng(0), 60, forbidden=False)
+    whole = best_states(score)
+    monkeypatch.setattr(semi_markov, "LONG", 59)
+    monkeypatch.setattr(semi_markov, "search_states", None)
+    assert np.array_equal(best_states(score), whole)
 
 
 @pytest.mark.parametrize("seed", range(250))
