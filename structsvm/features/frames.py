@@ -55,9 +55,11 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
         "ensemble.HistGradientBoostingClassifier",
         {"max_iter": 50, "learning_rate": 0.2, **BOOSTING},
     ),
-    "window-boosting": (  # for means and deviations of windows, which are few columns
+    # For statistics of windows. With half of the bins it said as much of held-out recordings (two
+    # draws each of seven kinds of signals), in three quarters of the time.
+    "window-boosting": (
         "ensemble.HistGradientBoostingClassifier",
-        {"max_iter": 50, "learning_rate": 0.2, **BOOSTING, "max_features": 0.5},
+        {"max_iter": 50, "learning_rate": 0.2, **BOOSTING, "max_bins": 127},
     ),
     # Leaves of five, so that a share in a leaf is a probability rather than a vote.
     "forest": ("ensemble.RandomForestClassifier", {"n_estimators": 100, "min_samples_leaf": 5}),
