@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from structsvm import ChangePoint, Clustering
+from structsvm import ChangePoint, Clustering, PartialLabels
 from structsvm.cli.input_data import InputData
 from structsvm.cli.parts import Part, about_parts, n_items, split_in_parts
 from structsvm.cli.request import Request
@@ -288,3 +288,13 @@ def test_samples_of_long_segments_with_names_count_less(named, times):
     train, test = thinned(both, 2000)
     assert 0.7 * times * 2000 < n_items(train) <= times * 2000
     assert n_items(test) <= max(times * 1000 + 6000, 3 * 6000)
+
+
+def test_samples_count_alike_where_no_neighbours_have_labels():
+    recordings = []
+    for one in long(10):
+        y = [["rest", "walk"][t // 40 % 2] if t % 3 == 0 else None for t in range(400)]
+        recordings.append(replace(one, y=PartialLabels(labels=y)))
+    part = part_of(recordings)
+    train, test = thinned((part, part), 10_000)
+    assert n_items(train) == n_items(test) == 4000
