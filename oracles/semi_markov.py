@@ -22,7 +22,7 @@ from structsvm.partitions.constraint import checked_places
 from structsvm.support import Floats, Ints, is_whole, read_only, shown
 
 LONG = 100_000
-"""Recordings with more samples are searched online, if nothing is prescribed: in little memory, and
+"""Recordings with more samples are searched online, if nothing is prescribed: in less memory, and
 a few thousand samples at a time, so that Ctrl-C is heard."""
 
 
@@ -33,8 +33,8 @@ def best_states(
 
     Exact, in O(T L C + T C^2) operations at most and O(T C) numbers, both times ``n_segments``
     where it is given; with a truth, L is T. If segments are long it takes a fraction of this,
-    because starts that cannot be the best are passed over, 32 at a time. Of more than 100,000
-    samples without a constraint only some are in memory at a time.
+    because starts that cannot be the best are passed over, 32 at a time. More than 100,000 samples
+    without a constraint take less memory.
 
     Parameters
     ----------

@@ -297,8 +297,10 @@ def _best_start(
     """The first start of the best segment that ends at t, or -1, and the value of that segment.
 
     ``longest`` is the best start of a segment of L samples or more, ``low`` the first start of
-    shorter ones, and ``likely`` that of the best segment that ends at t - 1, or -1. Blocks of
-    starts that cannot be as good are passed over; no loss is above ``weight``.
+    shorter ones, and ``likely`` that of the best segment that ends at t - 1, or -1. A block of
+    starts is passed over if it cannot hold one as good: ``tops`` are the largest values of
+    ``opened`` in each block, ``most`` is from :func:`best_of_lengths`, and no loss is above
+    ``weight``.
     """
     start = -1
     best = -np.inf

@@ -97,8 +97,8 @@ def _scored_at_once(data: TrainingSet) -> int:
         if not are_names(data.instances, data.item_labels):
             return 1
     truths = chain.from_iterable(known.part[1] for known in data.labels)
-    sizes = [truth.sizes for truth in truths]
-    return scored_at_once(np.concatenate(sizes)) if sizes else 1  # none: no labelled neighbours
+    sequences = [truth.labels for truth in truths]
+    return scored_at_once(sequences) if sequences else 1  # none: no labelled neighbours
 
 
 def _columns(part: Part, most: int) -> Part:

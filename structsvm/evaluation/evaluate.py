@@ -207,10 +207,9 @@ def _refuse_settings_of_partitions(*settings: object) -> None:
         )
 
 
-def _names(names: Sequence[str] | None, N: int, words: Words) -> Sequence[str]:
+def _names(names: Sequence[str] | None, N: int, words: Words) -> Any:
     """The name of each instance, by default its number."""
-    called: Sequence[str] = [str(i) for i in range(N)] if names is None else names
-    return list(one_each(called, N, words, "name"))
+    return one_each([str(i) for i in range(N)] if names is None else names, N, words, "name")
 
 
 def _axes(

@@ -16,6 +16,7 @@ from structsvm.learner.frame_learner import (
     Scored,
     context_of,
     read_named,
+    typical_length,
 )
 from structsvm.learner.state_decoder import StateDecoder
 from structsvm.partitions.equivalence import runs_of
@@ -161,14 +162,13 @@ class StateSegmenter(StateDecoder):
         units = units_of(groups, len(Xs))[1]
         few = np.unique(units).size < FEW_GROUPS
         estimators = self._estimators(Xs[0].shape[1], few)
-        sizes = np.concatenate([runs_of(y).sizes for y in sequences])
-        typical = int(np.median(sizes))
+        typical = int(typical_length(sequences))
         folds: dict[str, Any] = {
             "n_folds": self.n_folds or (5 if few else 3),
             "kept": "all" if few else "folds",
             # Neighbouring samples are alike, so that it is enough to learn from some.
             "every": max(1, typical // LEARNED_FROM, sum(map(len, Xs)) // MOST_LEARNED_FROM),
-            "step": scored_at_once(sizes),
+            "step": scored_at_once(sequences),
         }
         labelled_units = np.unique(units[[part.recording for part in stretches]])
 
@@ -228,9 +228,10 @@ class StateSegmenter(StateDecoder):
         return "training" if is_surely_less(losses["training"], losses["both"]) else "both"
 
 
-def scored_at_once(sizes: Ints) -> int:
-    """How many neighbouring samples classifiers score as one, by the sizes of segments."""
-    return max(1, min(int(np.median(sizes)) // LOOKED_AT, int(sizes.min())))
+def scored_at_once(sequences: Sequence[Ints]) -> int:
+    """How many neighbouring samples classifiers score as one, by the states of labelled samples."""
+    shortest = min(int(runs_of(y).sizes.min()) for y in sequences)
+    return max(1, min(int(typical_length(sequences)) // LOOKED_AT, shortest))
 
 
 def is_surely_less(values: Floats, others: Floats) -> bool:

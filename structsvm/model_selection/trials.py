@@ -61,7 +61,7 @@ class Task:
 
     @property
     def is_closed_form(self) -> bool:
-        """Whether it is about metrics in closed form that are baselines, such as RCA."""
+        """Whether all candidates are metrics in closed form that are baselines, such as RCA."""
         return all(
             c.is_metric and not c.has_path and c.name == c.learner.metric for c in self.candidates
         )

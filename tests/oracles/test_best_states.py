@@ -82,7 +82,7 @@ def test_blocks_of_starts_that_are_passed_over_hold_no_best_one(seed):
         forbidden = np.flatnonzero(rng.random(T - 1) < 0.3) + 1
         constraint = Constraint(forbidden=tuple(forbidden.tolist()))
         may_end[forbidden] = False
-    if seed % 4 == 1:
+    if seed % 4 in (1, 2):
         truth = EquivalenceMatrix.from_breakpoints(sorted({*rng.integers(1, T, 3).tolist(), T}))
         arrays = score.samples, score.lengths, score.changes, score.first, score.last
         score = StateScore(*arrays, truth, 0.5)
