@@ -45,7 +45,7 @@ class _LabelledGraph:
 
     @property
     def constant(self) -> float:
-        """Part of the loss that is not the sum of their eigenvalues."""
+        """Part of the loss that is not the sum of the eigenvalues of :attr:`count`."""
         return self.margin * 2.0 * self.count + self.forced
 
 

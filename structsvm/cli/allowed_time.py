@@ -32,7 +32,7 @@ class Time:
 
     @property
     def likely(self) -> float:
-        """The end that is announced: between ``end`` and ``over``, as on a busy machine."""
+        """The end that users are told: halfway from ``end`` to ``over``, as work is often late."""
         return self.end + SPARE / 2 * self.whole
 
     @property

@@ -54,7 +54,7 @@ class InputData:
 
     @property
     def words(self) -> Words:
-        """The nouns of messages: images are graphs for the problem alone."""
+        """The nouns of messages, which say images where the problem says graphs."""
         return IMAGES if self.problem.traits.words.of_graphs else self.problem.traits.words
 
     @property

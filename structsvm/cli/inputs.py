@@ -105,7 +105,7 @@ class Reading:
 
     @property
     def _typed_of_labels(self) -> dict[str, Any]:
-        """Those of files of labels."""
+        """Parameters of reading files of labels that were typed, now or then."""
         return {name: value for name, value in self._typed.items() if name in OF_LABELS}
 
     def _options(self) -> FileOptions:

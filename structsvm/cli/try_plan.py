@@ -36,7 +36,7 @@ class TryPlan:
 
     @property
     def end_again(self) -> float:
-        """When work that an earlier run has done as well has to end; never, without its answer."""
+        """When to give up work that an earlier run has done; never, if that has left no answer."""
         return self.allowed.over if self.is_answered else math.inf
 
     def check(self) -> None:

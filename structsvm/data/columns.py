@@ -49,7 +49,7 @@ def column_values(X: Floats) -> Floats:
 
 
 def values_of_columns(task: str, instances: Sequence[Instance]) -> Floats:
-    """The :func:`column_values` of each, (N, 4, P), with the least one, or 0, in place of NaN."""
+    """The :func:`column_values` of each instance, (N, 4, P); NaN becomes the least value, or 0."""
     extremes = [instance.extremes for instance in instances if instance.extremes is not None]
     if len(extremes) == len(instances):
         values = np.array(extremes)

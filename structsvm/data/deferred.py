@@ -94,11 +94,11 @@ class Deferred:
         return X
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send other processes what they read it by, without labels."""
+        """What other processes need to read the data, without labels."""
         return Deferred, (self.origin, self.steps, self.n_features)
 
     def __deepcopy__(self, memo: Any) -> "Deferred":
-        """Nothing in it is ever changed."""
+        """The object itself, because it is never changed."""
         return self
 
 

@@ -29,7 +29,7 @@ from structsvm.model_selection import MetricLearnerCV
 
 
 class Check(NamedTuple):
-    """A kind of finding, in what it is looked for, and the function that does."""
+    """A kind of finding, what to examine for it (``of``), and the function that does so."""
 
     kind: str
     of: str
@@ -154,7 +154,7 @@ def _of_structured(svm: StructuredSVM, X: Any, y: Any) -> Diagnosis:
 
 
 def _looked(looked_at: dict[str, Any]) -> Diagnosis:
-    """Run the checks for which there is something to look at, by the ``of`` of a check."""
+    """Run the checks of these objects, which are given by the names in :attr:`Check.of`."""
     checks = [check for check in CHECKS if check.of in looked_at]
     findings: list[Finding] = []
     for check in checks:

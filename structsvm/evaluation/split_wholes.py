@@ -76,7 +76,7 @@ class Split:
         return np.flatnonzero(~self.shares[k][self.fold])
 
     def draws_among(self, which: Ints) -> float:
-        """The number of folds of these instances, divided by the most that one draw has of them."""
+        """In how many draws of folds these instances were held out, in effect, at least 1."""
         if self.draws == 1:
             return 1.0
         folds = np.unique(self.fold[which])

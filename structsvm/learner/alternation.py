@@ -35,7 +35,7 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Alternated:
-    """What the last round of an alternation learned, and how it came to that."""
+    """What the last round of an alternation learned, and the objectives of all rounds."""
 
     solution: Solution
     """The solution of the last round; its certificate holds for the completed labels."""

@@ -151,7 +151,7 @@ def _learn_completing(
     interrupts: Interrupts,
     callback: Callback | None,
 ) -> FitResult:
-    """Complete labels and learn, from where ``alone`` ended, learned from labelled stretches."""
+    """Complete labels and learn, beginning with what labelled stretches ``alone`` taught."""
     safeguarded = alone if how.safeguard else None
     if safeguarded is not None and not _beats_no_change(settings, data):
         why = "on held-out stretches, the metric of the others is worse than predicting no change"

@@ -94,7 +94,7 @@ class Menu:
         return self.of_metric("diagonal-quick", "diagonal", solver=solver, lams=(lam,))
 
     def to_choose_from(self, in_time: bool) -> list[Method]:
-        """The candidates, with :attr:`first` behind the default if it is one, or ``in_time``."""
+        """The candidates, :attr:`first` in the second place, added there if ``in_time``."""
         first = self.first
         default, *others = self.candidates
         if default.name == first.name:

@@ -159,7 +159,7 @@ class StateDecoder(FrameLearner):
         return bool(np.mean(blocks.losses(risk.problem, w)) < WORSE * least)
 
     def _risk(self, blocks: "Blocks", numbers: tuple[float, ...]) -> RegularizedRisk:
-        """The objective: the mean hinge loss, and the distance to counts with these numbers."""
+        """The mean hinge loss, plus the squared distance from the weight that counts give."""
         counted = blocks.counts(self.allowed_.first.size)
         allowed = self.allowed_.of_parts(blocks.edges)
         start = counted.weight(*numbers)
@@ -251,7 +251,7 @@ class LearnedStates(StatePath):
 
     @property
     def unit(self) -> float:
-        """The weight of scores: learned from fewer recordings, all weights may be half as large."""
+        """The weight of scores, because from few recordings all weights are learned too small."""
         return float(self.weight[0]) or 1.0
 
     def online(self, problem: Any, max_candidates: int) -> OnlineSearch:

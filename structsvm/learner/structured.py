@@ -288,7 +288,7 @@ class StructuredSVM(ProblemParameters):
         return tags
 
     def _solver_and_backend(self) -> tuple[Solver, Backend]:
-        """Check all parameters before any work; return what two of them stand for."""
+        """Check all parameters before any work; return the solver and the backend."""
         refuse_unstored(self.get_params(deep=False))
         if not isinstance(self.problem, Problem):
             raise SettingsError(

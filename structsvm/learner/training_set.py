@@ -257,7 +257,7 @@ class TrainingSet:
 
     @property
     def asks(self) -> str | None:
-        """What tables are chosen for, :attr:`question` or "rows"; None for other instances."""
+        """What is held out of tables, :attr:`question` or "rows"; None for other instances."""
         return (self.question or ROWS) if has_rows(self.problem, self.instances) else None
 
     @property

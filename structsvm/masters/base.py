@@ -120,7 +120,7 @@ class WorkingSet:
         return len(self) - before
 
     def active(self, multipliers: Floats) -> list[tuple[float, Cut]]:
-        """The cuts whose multiplier is more than inaccuracy of a solver, after that multiplier."""
+        """Pairs of multiplier and cut, where the multiplier exceeds the inaccuracy of a solver."""
         active = []
         for c in np.flatnonzero(multipliers > ACTIVE * float(multipliers.max(initial=0.0))):
             labellings = self._labellings[c]  # in place of slopes, which may take gigabytes

@@ -254,7 +254,7 @@ class QuadraticModel:
         return np.searchsorted(self.groups, np.arange(self.groups[-1] + 1))
 
     def value(self, x: Floats, image: Floats) -> float:
-        """At ``x``, of which ``image`` is ``F^T x``."""
+        """The value at ``x``, where ``image`` is ``F^T x``."""
         return float(self.q @ x - 0.5 * (image @ image) - 0.5 * self.ridge * (x @ x))
 
 

@@ -249,7 +249,7 @@ class Conic(Restricted):
         return super().duals()
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """None for an objective with curvature, where a part of the way is as good."""
+        """As the base class says; None with curvature, where a part of the way there is as good."""
         if self._program.P.nnz > 0:
             return None
         q = self._program.q

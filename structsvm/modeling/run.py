@@ -178,7 +178,7 @@ class ProgramRun(CutRun):
         return answer
 
     def _minimum(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        """The minimum; without a bound, with assumed planes, if functions have none so far."""
+        """The minimum; no bound where planes are assumed, because functions have none yet."""
         assert self.solver is not None
         has_bound = np.isin(np.arange(cuts.n_groups), cuts.groups) | np.isfinite(self.floor)
         unbounded = np.flatnonzero(~has_bound)

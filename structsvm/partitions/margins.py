@@ -117,7 +117,7 @@ class FalseAlarms:
 
     @classmethod
     def of(cls, each: "Sequence[FalseAlarms | None]") -> "FalseAlarms | None":
-        """Those of all recordings together; None if one of them could not be searched online."""
+        """The false alarms of all recordings; None if one of them could not be searched online."""
         alarms = [one for one in each if one is not None]
         if not alarms or len(alarms) < len(each):
             return None

@@ -272,7 +272,7 @@ def calibrate_by(
     weights: Floats | None = None,
     truths: Sequence[EquivalenceMatrix] | None = None,
 ) -> Calibration:
-    """The mean loss at every penalty; ``truths`` are given if it is the default loss of oracles."""
+    """The mean loss at every penalty; with ``truths``, oracles may compute their default loss."""
     truth_of_each: Sequence[EquivalenceMatrix | None] = (
         [None] * len(Zs) if truths is None else truths
     )
