@@ -43,6 +43,8 @@ class GivenScores(Stage):
     columns: Ints
     """The column of each state, (C,), or :data:`REST`."""
     classes: NDArray[Any]
+    are_shares: bool = True
+    """Whether the scores of each training sample sum to one."""
 
     @classmethod
     def of(
@@ -95,28 +97,29 @@ class GivenScores(Stage):
 
     def with_features(self, instances: Sequence[Instance]) -> Sequence[Instance]:
         scores = self.of_columns([filled(instance.X) for instance in instances])
-        if self._without_column.size:
+        if self.are_shares:
             warn_of_sums(scores)
         return [replace(instance, states=p) for instance, p in zip(instances, scores, strict=True)]
 
     def online(self, X: Floats) -> Floats:
-        """The scores of the states at each sample."""
-        return self._of(X, 0)
+        """The scores of the states at each sample, whose sum is looked at as a whole."""
+        p = self._of(X, "")
+        if self.are_shares and abs(p.sum() - len(p)) > SUM_TOLERANCE * len(p):
+            warn("scores do not sum to one, as those of training do; they are taken as they are")
+        return p
 
     def of_columns(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The scores of the states, (T_i, C) each; refuse negative ones."""
-        return [self._of(X, i) for i, X in enumerate(Xs)]
+        return [self._of(X, nth("recording", i) + ": ") for i, X in enumerate(Xs)]
 
-    def _of(self, X: Floats, i: int) -> Floats:
+    def _of(self, X: Floats, where: str) -> Floats:
         p = X.take(self.columns, axis=1)
         without = self._without_column
         p[:, without] = 0.0
-        negative = np.argwhere(p < 0.0)
-        if negative.size:
-            t, c = negative[0].tolist()
+        if p.min(initial=0.0) < 0.0:
+            t, c = np.argwhere(p < 0.0)[0].tolist()
             raise DataError(
-                nth("recording", i)
-                + f": the score {p[t, c]:g} of {self.classes[c]!s} at sample {t} is negative, "
+                where + f"the score {p[t, c]:g} of {self.classes[c]!s} at sample {t} is negative, "
                 "and scores are probabilities: of logarithms give the exponential, of other "
                 "scores of a classifier their softmax"
             )
@@ -190,16 +193,18 @@ def _best_order(means: Floats) -> Ints | None:
     return None if means.trace() >= IN_ORDER * means[order].sum() else order[1]
 
 
-def warn_of_sums(scores: Sequence[Floats]) -> None:
-    """Warn of a recording whose scores do not sum to one."""
+def warn_of_sums(scores: Sequence[Floats]) -> bool:
+    """Warn of a recording whose scores do not sum to one; whether those of all do."""
     sums = [float(np.abs(p.sum(axis=1) - 1.0).max(initial=0.0)) for p in scores]
-    if max(sums, default=0.0) > SUM_TOLERANCE:
-        worst = int(np.argmax(sums))
-        warn(
-            nth("recording", worst)
-            + f": scores do not sum to one, off by {sums[worst]:.3g} at most; they are taken as "
-            "they are"
-        )
+    if max(sums, default=0.0) <= SUM_TOLERANCE:
+        return True
+    worst = int(np.argmax(sums))
+    warn(
+        nth("recording", worst)
+        + f": scores do not sum to one, off by {sums[worst]:.3g} at most; they are taken as they "
+        "are"
+    )
+    return False
 
 
 def warn_of_scores(scores: Sequence[Floats], codes: Sequence[Ints], classes: Any) -> None:

@@ -1,7 +1,7 @@
 """Learning to decode segments with states from the probabilities of any model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class ScoreLearner(FrameLearner):
         self.given_ = GivenScores.of(Xs, states, self._columns, is_asked=self.classes is not None)
         self.classes_ = self.given_.classes
         scores = self.given_.of_columns(Xs)
-        warn_of_sums(scores)
+        self.given_ = replace(self.given_, are_shares=warn_of_sums(scores))
         warn_of_scores(scores, states.codes, self.classes_)
         self._prepare(stretches, sequences)
         units = units_of(groups, len(Xs))[1]

@@ -102,6 +102,26 @@ def test_scores_that_do_not_sum_to_one_are_told_and_taken(scores, factor):
     assert wrong(decoder.predict_states([factor * p for p in new])) < 0.2
 
 
+@pytest.mark.parametrize("factor", [0.5, 100.0])
+def test_scores_that_sum_to_one_in_training_alone_are_told(scores, factor):
+    train, new = scores
+    decoder = ScoreDecoder(STATES).fit(train, [NAMES] * 6)
+    with pytest.warns(DataWarning, match="recording 1: scores do not sum to one"):
+        decoder.predict_states([new[0], factor * new[1]])
+    stream = decoder.stream()
+    stream.push(new[0])
+    with pytest.warns(DataWarning, match="do not sum to one, as those of training do"):
+        stream.push(factor * new[1])
+
+
+def test_sums_that_were_told_in_training_are_not_told_again(scores):
+    train, new = scores
+    with pytest.warns(DataWarning, match="do not sum to one"):
+        decoder = ScoreDecoder(STATES).fit([2.0 * p for p in train], [NAMES] * 6)
+    decoder.predict_states([2.0 * p for p in new])
+    decoder.stream().push(2.0 * new[0])
+
+
 def test_percentages_that_leave_less_than_nothing_to_the_other_state_are_told(scores):
     train, new = ([p[:, [1]] for p in part] for part in scores)
     names = np.where(NAMES == STATES[1], "there", "not there")
