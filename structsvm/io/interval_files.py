@@ -26,11 +26,12 @@ def read_intervals(path: str | PathLike[str], **chosen: str | None) -> dict[str,
     path : path
         ``.json``: tasks of Label Studio with labels of time series or sound; the name of a
         recording is that of its file, as it was before it was uploaded; or other objects with a
-        start, an end (or a duration) and a label, as a list or by recording, as of JAMS or VIA; or
-        pairs of a start and an end by recording. ``.boris``, ``.eaf``,
-        ``.TextGrid``, ``.srt``, ``.vtt``, ``.rttm``: documents of BORIS, ELAN and Praat, subtitles,
-        and who speaks. Lines without a header have a start, perhaps an end, and a label, as in a
-        label track of Audacity, or are the tab-delimited text of ELAN. Otherwise a table with a
+        start, an end (or a duration) and a label, as a list, in lines (``.jsonl``) or by recording,
+        as of JAMS or VIA; or pairs of a start and an end by recording, or triples with a label.
+        ``.boris``, ``.eaf``, ``.TextGrid``, ``.srt``, ``.vtt``, ``.rttm``: documents of BORIS, ELAN
+        and Praat, subtitles, and who speaks. Lines without a header have a start, perhaps an end,
+        and a label, as in a label track of Audacity or a label file of HTK, or are the
+        tab-delimited text of ELAN. Otherwise a table with a
         header, as of :func:`read_recordings`: events that start and stop in rows of their own, as
         those of BORIS, the table that Praat makes of a TextGrid, ELAN's text with a column for each
         tier, one with onset and duration (BIDS), or a column of 0 and 1 for each label. A row

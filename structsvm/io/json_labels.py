@@ -42,6 +42,10 @@ def _below(node: Any, path: tuple[str, ...], file: LabelFile) -> Iterator[Interv
             for start, end in node:
                 yield Interval(moment(0, str(start)), moment(0, str(end)), WINDOW_LABEL, name)
             return
+        if _is_labelled_span(node):
+            start, end, label = node
+            yield Interval(moment(0, str(start)), moment(0, str(end)), label, name)
+            return
         for inner in node:
             yield from _below(inner, path, file)
 
@@ -110,6 +114,12 @@ def _of_via(document: Mapping[str, Any]) -> Iterator[Interval]:
         label = attributes.get(name, {}).get("options", {}).get(value, value)
         start, end = (moment(0, str(at)) for at in one["z"])
         yield Interval(start, end, str(label), files.get(str(fid), str(fid)))
+
+
+def _is_labelled_span(node: Sequence[Any]) -> bool:
+    """Whether a list is a start, an end and a label in words."""
+    is_word = len(node) == 3 and isinstance(node[2], str) and not is_moment(node[2])
+    return is_word and _is_span(list(node[:2]))
 
 
 def _is_span(node: Any) -> bool:

@@ -66,7 +66,8 @@ LASTS_UNTIL_NEXT = "next"
 """Given in place of the column of ends if each stretch lasts until the next row."""
 ASIDE = (*COMMENT, "\\")
 """Beginnings of lines that are no rows: comments, and frequencies in a label track."""
-JAMS = ".jams"  # the ending of annotations of music in JSON
+AS_JSON = (".json", ".jams", ".jsonl", ".ndjson")
+"""Endings of JSON: of annotations of music, too, and of files with an object in each line."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,10 @@ class LabelFile:
 
     @cached_property
     def kind(self) -> str:
-        """The ending of its name, of JAMS that of JSON, or of a TextGrid, which its text tells."""
+        """The ending of its name, ``.json`` for all JSON, and ``.textgrid`` if its text is one."""
         is_grid = self.text.startswith('File type = "ooTextFile')
         ending = self.path.suffix.lower()
-        return ".textgrid" if is_grid else ".json" if ending == JAMS else ending
+        return ".textgrid" if is_grid else ".json" if ending in AS_JSON else ending
 
     @cached_property
     def text(self) -> str:
@@ -107,9 +108,13 @@ class LabelFile:
 
     @cached_property
     def document(self) -> Any:
-        """The parsed JSON; None of other files."""
+        """The parsed JSON, or the list of its lines; None of other files."""
+        if self.kind != ".json":
+            return None
         with suppress(ValueError):
-            return json.loads(self.text) if self.kind == ".json" else None
+            return json.loads(self.text)
+        with suppress(ValueError):
+            return [json.loads(line) for line in self.text.splitlines() if line.strip()]
         return None
 
     @cached_property

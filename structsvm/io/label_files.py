@@ -19,8 +19,9 @@ from xml.etree import ElementTree
 from structsvm.data import TimeAxis
 from structsvm.errors import DataError, about, parameter, printable
 from structsvm.io.json_labels import stretches_in
-from structsvm.io.label_file import JAMS, WHOSE, LabelFile, cells_of, name_of, role_of
+from structsvm.io.label_file import AS_JSON, WHOSE, LabelFile, cells_of, name_of, role_of
 from structsvm.io.label_rows import (
+    HTK_UNIT,
     START,
     STOP,
     STRETCH,
@@ -35,6 +36,8 @@ from structsvm.io.sniff import EXCEL
 from structsvm.partial_labels import region_from
 from structsvm.partitions import Region
 from structsvm.support import listed, spelled
+
+LEAST_OF_HTK = 1_000_000  # a tenth of a second of HTK, and eleven days in seconds
 
 
 def read_lines(file: LabelFile) -> Iterator[Interval]:
@@ -58,11 +61,20 @@ def read_lines(file: LabelFile) -> Iterator[Interval]:
             "start,duration,label; as ends they are before their starts"
         )
     have_labels = any(len(cells) > n for _, cells in rows)
+    unit = (
+        HTK_UNIT if file.kind == ".lab" and _are_of_htk([cells[:n] for _, cells in rows]) else None
+    )
     for line, cells in rows:
-        start, *ends = (moment(line, cell) for cell in cells[:n])
+        start, *ends = (moment(line, cell, unit) for cell in cells[:n])
         end = ends[0] if ends else None if have_labels else start
         end = None if file.columns else end
-        yield Interval(start, end, cells[n] if len(cells) > n else "", line=line)
+        yield Interval(start, end, cells[n] if len(cells) > n else "", line=line, unit=unit)
+
+
+def _are_of_htk(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether times are whole numbers up to a size that HTK writes and seconds do not reach."""
+    cells = [cell.strip() for cell in chain.from_iterable(rows)]
+    return all(map(str.isdigit, cells)) and max(map(int, cells), default=0) >= LEAST_OF_HTK
 
 
 def _would_be_durations(rows: Sequence[Sequence[str]]) -> bool:
@@ -102,7 +114,7 @@ TRACKS = (".txt", ".lab", ".rttm")
 SUBTITLES = (".srt", ".vtt")
 IN_SECONDS = (".boris", ".eaf", ".rttm", ".textgrid", *SUBTITLES)
 """Kinds whose times are always in seconds."""
-LABEL_KINDS = (*LABEL_TABLES, *TRACKS, ".json", JAMS, ".boris", ".eaf", ".textgrid", *SUBTITLES)
+LABEL_KINDS = (*LABEL_TABLES, *TRACKS, *AS_JSON, ".boris", ".eaf", ".textgrid", *SUBTITLES)
 """Kinds of files of labels."""
 LARGEST_DOCUMENT = 2**24  # bytes: larger files are not opened to find out whether they hold labels
 STRETCHES = ("timeserieslabels", "labels")
@@ -208,7 +220,7 @@ def _holds_stretches(file: LabelFile) -> bool:
 
 def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
     """Read the annotations of tasks, or predictions of the model chosen as the annotator."""
-    tasks = json.loads(file.text)
+    tasks = json.loads(file.text) if file.document is None else file.document
     tasks = tasks if isinstance(tasks, list) else [tasks]
     if not all(map(_is_task, tasks)):
         way_out = "write them as a table with the columns recording, start, end and label"

@@ -20,7 +20,8 @@ from structsvm.io.sniff import COMMA_NUMBER
 
 START, STOP, STRETCH, UNTIL_NEXT = "start", "stop", "stretch", "until the next"
 """What a row says of its label. A point is a stretch that ends where it starts."""
-LONG_UNITS = {"milliseconds": 1e-3, "minutes": 60.0}  # units other than seconds, in seconds
+HTK_UNIT = "hundred nanoseconds"
+LONG_UNITS = {HTK_UNIT: 1e-7, "milliseconds": 1e-3, "minutes": 60.0}  # in seconds
 DATE = re.compile(
     r"\d+[-/.]\d+[-/.]\d+[^,;\t]*([.,]\d+)?|\d+:\d\d(:\d\d)?([.,]\d+)?(\s*[ap]\.?m\.?)?",
     re.IGNORECASE,

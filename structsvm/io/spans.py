@@ -258,14 +258,15 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
         seconds: dict[str, Any] = {"values": axis.values * scale, "lasting": axis.lasting * scale}
         return replace(axis, name="seconds", written=None, **seconds)
     axis = replace(recording, time=None).axis
-    ways = "name the column of time (" + parameter("time_column")
+    counting = None if "samples" in units else _counting(recording)
+    column = parameter("time_column", counting.name) if counting else parameter("time_column")
+    ways = "name the column of time (" + column
     ways += "), or give the sampling rate in Hz (" + parameter("rate") + ")"
     if not units <= {None, "samples"}:
         raise DataError("its labels are in seconds, and it has no times: " + ways)
     ends = [axis.value(at) for at in chain.from_iterable((row.start, row.end) for row in rows)]
     numbers = np.array([at for at in ends if at < np.inf])
     are_whole = not (numbers % 1).any()
-    counting = _counting(recording) if units == {None} else None
     if counting and not (are_whole and _are_no_times(numbers, counting.values)):
         doubt = "may be samples or times" if are_whole else "are no whole numbers of samples"
         raise DataError(

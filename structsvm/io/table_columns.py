@@ -21,6 +21,8 @@ from structsvm.support import Floats, listed, require
 ROLE_PARAMETERS = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what pandas calls columns without a name
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
+FIRST_DATES = 20  # cells by which a column is known as one of dates
+LEAST_DATE = np.datetime64("1700-01-01")  # earlier ones are fractions, as 1/4, and no dates
 
 
 def with_categories(
@@ -146,9 +148,27 @@ def _with_clock(frame: Any, names: Sequence[str]) -> str:
 
 def _is_of_times(column: Any, origin: Origin) -> bool:
     """Whether a column can be read as times."""
+    return _times_in(column, origin) is not None
+
+
+def _times_in(column: Any, origin: Origin) -> TimeAxis | None:
+    """The times in a column; None if it holds anything else."""
     with suppress(DataError):
-        return isinstance(read_times(str(column.name), column, True, origin.place), TimeAxis)
-    return False
+        times = read_times(str(column.name), column, True, origin.place)
+        return times if isinstance(times, TimeAxis) else None
+    return None
+
+
+def column_of_dates(frame: Any, columns: Sequence[str], origin: Origin) -> str | None:
+    """The only column of dates or times of day, if the first of them rise; otherwise None."""
+    words = [name for name in columns if getattr(frame[name].dtype, "kind", "O") not in "fiub"]
+    firsts = [_times_in(frame[name].dropna()[:FIRST_DATES], origin) for name in words]
+    of_times = [times for times in firsts if times is not None]
+    if len(of_times) != 1:
+        return None
+    times = of_times[0]
+    are_dates = times.holds_dates and times.values.min() >= LEAST_DATE
+    return times.name if are_dates and (np.diff(times.values) >= np.timedelta64(0)).all() else None
 
 
 def _are_categories(column: Any, rows: NDArray[np.int64]) -> bool:

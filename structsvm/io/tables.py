@@ -33,6 +33,7 @@ from structsvm.io.table_columns import (
     _stripped,
     as_numbers,
     between,
+    column_of_dates,
     features_of,
     is_text_table,
     labels_in_column,
@@ -192,6 +193,11 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     needed += [column for column in options.roles[1:] if column not in options.optional]
     if missing := [column for column in needed if column is not None and column not in headers]:
         _refuse_without(missing[0], frame, origin)
+    if options.in_order and options.time_column is None:
+        named = {ROW_NUMBERS, *options.roles, *options.features, *options.ignore}
+        dates = column_of_dates(frame, [name for name in headers if name not in named], origin)
+        options = replace(options, time_column=dates)
+        origin = replace(origin, options=options)
     no_features = {ROW_NUMBERS, *options.roles}
     features = options.chosen([column for column in headers if column not in no_features])
     if not features or not len(frame):

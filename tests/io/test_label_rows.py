@@ -422,7 +422,7 @@ test_label_rows_that_cannot_be_read_are_refused_with_advice = refused(
 
 @cases(
     {"annotations": [{"namespace": "segment_open", "data": [{"time": 0, "value": "A"}]}]},
-    {"real/cow.csv": [["2024-03-01 09:00:20", "2024-03-01 09:00:35", "walk"]]},
+    {"real/cow.csv": [[20, 35, 1], [35, 60, 2]]},
     {"metadata": {"1_a": {"vid": "1", "z": [0.0, 20.0], "av": {"1": "rest"}}}},
     [1, 2],
     "text",

@@ -138,6 +138,31 @@ def counted_beside(name, times, are_cleaned):
         return without_counting([recording], None)[0]
 
 
+@pytest.mark.parametrize("ending", ["json", "jsonl", "ndjson"])
+def test_json_of_triples_and_with_an_object_in_each_line_is_read(tmp_path, ending):
+    rows = [{"file": "show", "start": 0, "end": 3.0, "label": "a"}]
+    rows += [{"file": "show", "start": 3.0, "end": 10, "label": "b"}]
+    expected = ["a"] * 6 + ["b"] * 14
+    assert labelled(tmp_path, "\n".join(map(json.dumps, rows)) + "\n", ending) == expected
+    triples = {"show": [[0, 3.0, "a"], [3.0, 10, "b"]]}
+    assert labelled(tmp_path, json.dumps(triples), ending) == expected
+    assert labelled(tmp_path, json.dumps(triples["show"]), ending) == expected
+
+
+def test_label_files_of_htk_count_hundreds_of_nanoseconds(tmp_path):
+    assert labelled(tmp_path, "0 30000000 sil\n30000000 100000000 a\n", "lab") == (
+        ["sil"] * 6 + ["a"] * 14
+    )
+    assert labelled(tmp_path, "0 3 sil\n3 10 a\n", "lab") == ["sil"] * 6 + ["a"] * 14
+    assert labelled(tmp_path, "0.0 3.0 sil\n3.0 10.0 a\n", "lab") == ["sil"] * 6 + ["a"] * 14
+
+
+def test_seconds_beside_an_unnamed_column_of_times_are_refused_with_its_name(tmp_path):
+    (tmp_path / "show.csv").write_text("start (s),end (s),label\n0,3,a\n3,10,b\n")
+    with pytest.raises(DataError, match=r"in seconds, and it has no times: .*time_column='clock'"):
+        with_labels([counted_beside("clock", np.arange(20) / 2, True)], tmp_path / "show.csv")
+
+
 @pytest.mark.parametrize("step", [0.15, 0.2, 0.05])
 def test_stretches_that_mostly_lie_between_samples_are_warned_of(tmp_path, step):
     edges = np.arange(0.0, 9.5, step).round(2)

@@ -321,8 +321,39 @@ class TestKinds:
         frame = pd.DataFrame({"day": days, "a": [1.0, 2.0], "label": [0, 1]})
         file = write(frame, tmp_path / "one.parquet")
         with pytest.raises(DataError, match="column 'day' holds datetime64"):
-            read_recordings(file)
-        assert read_recordings(file, time_column="day")[0].features == ("a",)
+            read_recordings(file, features=("a", "day"))
+        for options in ({}, {"time_column": "day"}):
+            (found,) = read_recordings(file, **options)
+            assert found.features == ("a",)
+            assert found.time.values.astype("M8[D]").tolist() == days.date.tolist()
+        assert read_recordings(file, ignore=["day"])[0].time is None
+
+    @pytest.mark.parametrize("wanted", [(), ("a",)])
+    def test_the_only_column_of_dates_is_that_of_times(self, tmp_path, wanted):
+        text = "a,when,label\n2,2024-03-01 08:01,x\n3,2024-03-01 08:02,y\n"
+        (found,) = read_recordings(put(tmp_path, text, "one.csv"), wanted=wanted)
+        assert found.features == ("a",)
+        assert [found.time.text(t) for t in range(2)] == ["2024-03-01 08:01", "2024-03-01 08:02"]
+
+    @pytest.mark.parametrize(
+        "cells",
+        [
+            ("2024-03-02", "2024-03-01"),  # they fall
+            ("1/4", "1/2"),  # fractions
+            ("2024-03-01,2024-04-01", "2024-03-02,2024-04-02"),  # of two columns
+            ("up", "down"),
+        ],
+    )
+    def test_what_is_not_the_only_column_of_dates_that_rise_has_to_be_named(self, tmp_path, cells):
+        names = ",".join(["when", "until"][: cells[0].count(",") + 1])
+        text = f"a,{names},label\n2,{cells[0]},x\n3,{cells[1]},y\n"
+        with pytest.raises(DataError, match=r"is not a number, row 0 .* column 'when'"):
+            read_recordings(put(tmp_path, text, "one.csv"))
+
+    def test_rows_of_a_table_to_cluster_have_no_times(self, tmp_path):
+        text = "a,when,label\n2,2024-03-01,x\n3,2024-03-02,y\n"
+        with pytest.raises(DataError, match="column 'when'"):
+            read_recordings(put(tmp_path, text, "one.csv"), in_order=False)
 
     def test_row_numbers_that_pandas_writes_are_no_feature(self, tmp_path):
         pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}).to_csv(tmp_path / "one.csv")
