@@ -201,7 +201,7 @@ def _plain(X: Any) -> Floats | None:
 def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
     """A recording or a table as a read-only array (T, P), finite but for masked values."""
     if type(X) is not np.ndarray or X.dtype.kind not in "fiub":
-        X = X if missing not in ("interpolate", "mask") else _with_gaps(X)
+        X = _with_gaps(X, masks=missing in ("interpolate", "mask"))
         refuse_hidden(X, which, names)
     try:
         array = read_only(np.asarray(X, dtype=np.float64, order="C"))
@@ -225,9 +225,9 @@ def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
     raise DataError(which + " " + fault)
 
 
-def _with_gaps(X: Any) -> Any:
-    """A masked array or a frame of pandas with NaN for missing values; anything else as it is."""
-    if np.ma.isMaskedArray(X) and X.dtype.kind in "iuf":
+def _with_gaps(X: Any, masks: bool) -> Any:
+    """A frame of pandas with NaN for missing values, and a masked array if ``masks``."""
+    if masks and np.ma.isMaskedArray(X) and X.dtype.kind in "iuf":
         return np.ma.filled(X.astype(np.float64), np.nan)
     if hasattr(X, "isna") and hasattr(X, "to_numpy"):  # pandas, whose NA numpy cannot read
         try:
@@ -265,5 +265,8 @@ def _not_a_number(X: Any, names: Names) -> str:
             try:
                 float(value)
             except (TypeError, ValueError, OverflowError):
-                return f"has {value!r} in {entry_in_words(row, column, names)}: not a number"
+                return (
+                    f"has {value!r} in {entry_in_words(row, column, names)}: not a number; leave "
+                    "out columns of words: labels are given apart, and times as dates, not as text"
+                )
     return "is not a numeric array of shape (T, P)"

@@ -95,6 +95,13 @@ def strings(data):
     return Xs, data[1]
 
 
+def nullable(data):
+    frames = [pd.DataFrame(X, columns=[*"abcd"]) for X in data[0]]
+    frames[1] = frames[1].astype("Float64")
+    frames[1].iloc[5, 2] = pd.NA
+    return frames, data[1]
+
+
 def bad_breakpoints(ends):
     return lambda data: (data[0], [ends, *data[1][1:]])
 
@@ -117,7 +124,8 @@ BAD_DATA = [
     (lambda d: ([np.ones((60, 2))] * 8, d[1]), "every feature is constant in every recording"),
     (lambda d: ([], []), "no recordings were given"),
     (lambda d: (d[0], d[1][:5]), "8 recordings but 5 labellings"),
-    (strings, "recording 1 has 'n/a' in row 5, column 2: not a number"),
+    (strings, "recording 1 has .n/a. in row 5, column 2: not a number; .* and times as dates"),
+    (nullable, r"recording 1 has nan in row 5, column 2 \(c\): interpolate, .* missing='mask'"),
     (lambda d: ([X[:, 0] for X in d[0]], d[1]), r"recording 0 has shape \(60,\).*X\[:, None\]"),
     (lambda d: ([X[:0] for X in d[0]], d[1]), r"recording 0 is empty: .*\(0, 4\)"),
 ]
