@@ -17,7 +17,7 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
-    perf_counter = time = monotonic
+    perf_counter = time = process_time = monotonic
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds

@@ -10,6 +10,10 @@ SPARE = 0.15
 """The part of the time by which everything may be late in the end."""
 
 
+ADDITIONS, USUAL_SECONDS = 2_000_000, 0.05
+"""Additions of Python that are timed, and the seconds that they take where others were measured."""
+
+
 @dataclass(frozen=True)
 class Time:
     """The time of ``--minutes``; if that is 0, only the first answer is given, without a limit."""
@@ -41,6 +45,15 @@ class Time:
         if self.whole == 0:
             return math.inf
         return max(self.start + READING * self.whole, time.monotonic() + A_FEW)
+
+    def slowness(self) -> float:
+        """How many times the seconds of an idle, usual machine this process takes, at least 1."""
+        used = time.process_time()
+        waited = (time.monotonic() - self.start) / used
+        total = 0
+        for k in range(ADDITIONS):
+            total += k
+        return max(1.0, waited) * max(1.0, (time.process_time() - used) / USUAL_SECONDS)
 
     def part(self, n: int) -> "Time":
         """The next of n equal parts of the time that is left."""

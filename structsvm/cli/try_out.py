@@ -79,9 +79,11 @@ JUDGING, MORE = 5.0, 2.0
 last answer, which has more methods."""
 LEARNED_BY = 0.8
 """About this part of the time of the first answer is for learning, and the rest for judging."""
-LIMIT, SMALLER, FEWEST_SAMPLES = 0.5, 4, 1_000
-"""The first answer has this part of the time that is left. If it takes longer, it is learned from a
-fraction of the samples, one in so many, but no fewer than the last number."""
+AT_LEAST, FEWEST_SAMPLES = 3.0, 1_000
+"""Seconds that a first answer takes, however few its samples, and the fewest that it has."""
+LIMIT, WORTH_LESS = 0.7, 4
+"""The first answer has this part of the time that is left. If it takes longer, it is learned from
+the fewest samples, unless it has less than so many times these, as fewer take hardly less time."""
 
 
 def run_try(args: Namespace, terminal: Terminal) -> int:
@@ -280,15 +282,15 @@ class Search:
             self.terminal.note(about_time(self.parts, (train, self.test)))
 
     def first_answer(self) -> Answer:
-        """The first answer, from as many samples as there is time for, but not too few."""
+        """The first answer, from as many samples as a busy machine has time for, but not few."""
         allowed = self.allowed
         if allowed.whole > 0:
-            in_time = round(SAMPLES_A_SECOND * allowed.left)
+            in_time = round(SAMPLES_A_SECOND * (allowed.left / allowed.slowness() - AT_LEAST))
             self.most = min(FIRST_SAMPLES, max(FEWEST_SAMPLES, in_time))
         while True:
             self.thin(self.most)
             limit = math.inf
-            if min(self.most, n_items(self.train)) > FEWEST_SAMPLES:
+            if min(self.most, n_items(self.train)) > WORTH_LESS * FEWEST_SAMPLES:
                 limit = allowed.over - (1 - LIMIT) * (allowed.over - time.monotonic())
             try:
                 with self.terminal.working("first answer", allowed.over, at_most=True):
@@ -296,7 +298,7 @@ class Search:
                 answer.write(self.train, self.output)
                 return answer
             except OutOfTimeError:
-                self.most = max(FEWEST_SAMPLES, min(self.most, n_items(self.train)) // SMALLER)
+                self.most = FEWEST_SAMPLES
 
     def chosen_answer(self, is_first: bool) -> Answer | None:
         """The answer of the best candidate, if there is time; or a better one of an earlier run."""

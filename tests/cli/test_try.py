@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from types import SimpleNamespace
@@ -405,6 +406,25 @@ def test_an_endless_first_answer_is_learned_from_fewer_samples(
     assert "first answer after" in err
     assert "more --minutes take more of them" in err
     assert (tmp_path / "out" / "model.structsvm").is_file()
+
+
+@pytest.mark.usefixtures("closed_forms")
+@pytest.mark.parametrize("busy", [0.5, 40.0])
+def test_a_busy_machine_begins_with_fewer_samples(done, recordings, tmp_path, monkeypatch, busy):
+    """Three times in four, a first answer of as many as on an idle one was given up half done."""
+    clock = Clock.of(monkeypatch, allowed_time, app, try_out, progress)
+    clock.process_time = lambda: 0.1
+    monkeypatch.setattr(try_out, "FEWEST_SAMPLES", 500)
+    reading = try_out._read
+
+    def slow(*args):
+        clock.sleep(busy * 0.1)
+        return reading(*args)
+
+    monkeypatch.setattr(try_out, "_read", slow)
+    _, err = done(f"try change-point {recordings} --minutes 1 -o {tmp_path}/out")
+    learned = re.search(r"in time, ([\d,]+) of", err)
+    assert learned is None if busy < 1.0 else int(learned[1]) <= 500
 
 
 @pytest.mark.usefixtures("closed_forms")
