@@ -82,9 +82,10 @@ def _words_in(path: Path, options: FileOptions) -> list[str]:
         rows = (cells for _, cells in written.rows(text))
         header = list(written.names) or next(rows, [])
         names = [name.strip() for name in header]
-        if options.label_column not in names:
+        label = options.label_in(names)
+        if label is None:
             return words
-        place = names.index(options.label_column)
+        place = names.index(label)
         for cells in rows:
             word = cells[place].strip() if place < len(cells) else ""
             if word and word not in words:

@@ -134,7 +134,7 @@ def read_files(
 def _ways_to_labels(path: Path, files: Mapping[Path, str], options: FileOptions) -> str:
     """Say where the labels of a file without a column of labels may be; "" if nobody can tell."""
     header = [cell.strip() for cell in next(iter(first_rows(path)), ())]
-    has_none = kind_of(path) in MEDIA or (bool(header) and options.label_column not in header)
+    has_none = kind_of(path) in MEDIA or (bool(header) and not options.label_in(header))
     if not (options.need_labels and options.in_order and has_none):
         return ""
     if where := _labels_beside(path.absolute(), [file.absolute() for file in files]):

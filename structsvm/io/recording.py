@@ -351,6 +351,16 @@ class FileOptions:
         several = [name for name in self.roles[1::2] if name is not None and "," in name]
         return {name: tuple(map(str.strip, name.split(","))) for name in several}
 
+    def label_in(self, columns: Sequence[str]) -> str | None:
+        """The column of labels as these columns write it, in capitals or not; None without one."""
+        asked = (self.label_column or "").lower()
+        alike = [name for name in columns if name.lower() == asked]
+        return self.label_column if self.label_column in columns else (*alike, None)[0]
+
+    def for_columns(self, columns: Sequence[str]) -> "FileOptions":
+        """The same options, with the label column as these columns write it."""
+        return replace(self, label_column=self.label_in(columns) or self.label_column)
+
     def chosen(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Choose features among columns without a role; refuse options that name other columns."""
         names = set(columns)

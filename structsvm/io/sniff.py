@@ -181,11 +181,21 @@ def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
     layout = layout_of(_head("\n".join(lines), separator))
     for k in layout.left_out:
         lines[k - 1] = ""
+    if layout.has_header:
+        _blank_repeated_header(lines)
     header = next(iter(_head("\n".join(lines), separator)), (0, []))[1]
     for k, line in enumerate(lines):
         if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
             lines[k] = ""
     return lines, separator, layout
+
+
+def _blank_repeated_header(lines: list[str]) -> None:
+    """Blank lines that equal the first row, the header, as in files that were joined."""
+    first = next((k for k, line in enumerate(lines) if line), 0)
+    for k in range(first + 1, len(lines)):
+        if lines[k] == lines[first]:
+            lines[k] = ""
 
 
 def _name_as_weka(lines: list[str]) -> None:

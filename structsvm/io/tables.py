@@ -110,6 +110,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     names = list(written.names) or [name.strip() for name in next(written.rows(text), (0, []))[1]]
     if written.separator == BLANKS_BETWEEN:  # pandas splits at these even in quotes
         names = [name.replace('"', "") for name in names]
+    options = options.for_columns(names)
     label = options.label_column
     if not (as_text or written.has_header):
         warn(f"{path}: it has no header: its columns are called {listed(names, 3)}")
@@ -184,6 +185,7 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     options = origin.options
     path = origin.path
     frame.columns = headers = [str(column) for column in frame.columns]
+    options = options.for_columns(headers)
     refuse_repeated(headers)
     for whole, parts in options.joined.items():
         if whole not in headers and {*parts} <= {*headers}:
@@ -257,6 +259,8 @@ def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
         ways.append("or the header's line: " + skip + ABOVE_HEADER)
     similar = _like_labels(frame) if column == origin.options.label_column else []
     hint = f"; few different values, as labels have, are in {listed(similar, 3)}" if similar else ""
+    if len(similar) == 1:
+        hint = join([hint, parameter("label_column", similar[0])], ", ")
     raise DataError(
         f"no column {column!r}; the columns are {listed(headers)}"
         f"{between(origin, ', {} between them')}; " + join(ways) + hint

@@ -18,6 +18,7 @@ from cases import cases, refused
 
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError
 from structsvm.io import read_recording, read_recordings
+from structsvm.io.files import formats_in_words
 from structsvm.support.tables import cell, uncell
 
 ROWS = [[1.5, -2.0, "rest"], [2.25, 0.5, "rest"], [9.0, 1e-3, "walk"]]
@@ -118,6 +119,8 @@ LATE = "".join(f"{n:,};{n % 2}\n".replace(",", ".") for n in range(900, 1100))
          "no column 'label'; the columns are 'a', 'b', 'state', ',' between them; name another"),
         ("a,who,n,state\n" + 10 * "1.5,x,3,0\n2.5,y,4,1\n3.5,z,3,0\n", {},
          "name another one .*; few different values, as labels have, are in 'who', 'n', 'state'"),
+        ("a,state\n" + 10 * "1.5,x\n2.5,y\n", {},
+         "as labels have, are in 'state', label_column='state'"),
         ("a;b;label\n1;2;0\n", {"separator": ","},
          "are 'a;b;label', ',' between them; name .*, or separator="),
         ("a,label\n1,2\n", {"time_column": "t"}, "no column 't'; the columns are 'a', 'label'"),
@@ -327,6 +330,21 @@ class TestKinds:
             assert found.features == ("a",)
             assert found.time.values.astype("M8[D]").tolist() == days.date.tolist()
         assert read_recordings(file, ignore=["day"])[0].time is None
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_the_column_of_labels_may_be_in_capitals(self, tmp_path, kind):
+        frame = pd.DataFrame({"a": [1.0, 2.0], "LABEL": ["x", "y"]})
+        (found,) = read_recordings(write(frame, tmp_path / f"one.{kind}"))
+        assert (found.features, found.y.tolist()) == (("a",), ["x", "y"])
+        both = pd.DataFrame({"label": ["x", "y"], "Label": [1.0, 2.0]})
+        (found,) = read_recordings(write(both, tmp_path / f"one.{kind}"))
+        assert (found.features, found.y.tolist()) == (("Label",), ["x", "y"])
+
+    def test_a_header_that_is_repeated_is_left_out(self, tmp_path):
+        (found,) = read_recordings(put(tmp_path, "a,label\n1,x\na,label\n2,y\n", "one.csv"))
+        assert (found.X.ravel().tolist(), found.y.tolist()) == ([1.0, 2.0], ["x", "y"])
+        assert found.origin.lines.tolist() == [2, 4]
+        assert "line 3 left out" in formats_in_words([found])[0]
 
     @pytest.mark.parametrize("wanted", [(), ("a",)])
     def test_the_only_column_of_dates_is_that_of_times(self, tmp_path, wanted):
