@@ -160,15 +160,17 @@ def _times_in(column: Any, origin: Origin) -> TimeAxis | None:
 
 
 def column_of_dates(frame: Any, columns: Sequence[str], origin: Origin) -> str | None:
-    """The only column of dates or times of day, if the first of them rise; otherwise None."""
+    """The only column of dates or times of day, if these rise; otherwise None."""
     words = [name for name in columns if getattr(frame[name].dtype, "kind", "O") not in "fiub"]
     firsts = [_times_in(frame[name].dropna()[:FIRST_DATES], origin) for name in words]
     of_times = [times for times in firsts if times is not None]
-    if len(of_times) != 1:
+    if len(of_times) != 1 or not of_times[0].holds_dates or of_times[0].values[0] < LEAST_DATE:
         return None
-    times = of_times[0]
-    are_dates = times.holds_dates and times.values.min() >= LEAST_DATE
-    return times.name if are_dates and (np.diff(times.values) >= np.timedelta64(0)).all() else None
+    name = of_times[0].name
+    several = origin.options.recording_column is not None  # each of which begins again
+    times = of_times[0] if several else _times_in(frame[name], origin)
+    rise = times is not None and bool((np.diff(times.values) >= np.timedelta64(0)).all())
+    return name if rise and frame[name].notna().all() else None
 
 
 def _are_categories(column: Any, rows: NDArray[np.int64]) -> bool:

@@ -257,7 +257,9 @@ def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
     if len(frame) and column in frame.iloc[0].astype(str).tolist():
         skip = parameter("skip_lines", [origin.line(0) - 1])
         ways.append("or the header's line: " + skip + ABOVE_HEADER)
-    similar = _like_labels(frame) if column == origin.options.label_column else []
+    options = origin.options
+    similar = _like_labels(frame) if column == options.label_column else []
+    similar = [name for name in similar if name not in options.roles]
     hint = f"; few different values, as labels have, are in {listed(similar, 3)}" if similar else ""
     if len(similar) == 1:
         hint = join([hint, parameter("label_column", similar[0])], ", ")

@@ -121,6 +121,8 @@ LATE = "".join(f"{n:,};{n % 2}\n".replace(",", ".") for n in range(900, 1100))
          "name another one .*; few different values, as labels have, are in 'who', 'n', 'state'"),
         ("a,state\n" + 10 * "1.5,x\n2.5,y\n", {},
          "as labels have, are in 'state', label_column='state'"),
+        ("a,who,state\n" + 10 * "1.5,p,x\n2.5,q,y\n", {"recording_column": "who"},
+         "as labels have, are in 'state', label_column='state'"),
         ("a;b;label\n1;2;0\n", {"separator": ","},
          "are 'a;b;label', ',' between them; name .*, or separator="),
         ("a,label\n1,2\n", {"time_column": "t"}, "no column 't'; the columns are 'a', 'label'"),
@@ -367,6 +369,15 @@ class TestKinds:
         text = f"a,{names},label\n2,{cells[0]},x\n3,{cells[1]},y\n"
         with pytest.raises(DataError, match=r"is not a number, row 0 .* column 'when'"):
             read_recordings(put(tmp_path, text, "one.csv"))
+
+    def test_dates_that_begin_again_are_those_of_named_recordings_alone(self, tmp_path):
+        days = [f"2024-03-{day:02d}" for day in range(1, 31)]
+        rows = [f"{t},{days[t % 30]},{'pq'[t // 30]},{t % 2}" for t in range(60)]
+        file = put(tmp_path, "\n".join(["a,when,who,label", *rows]), "one.csv")
+        found = read_recordings(file, recording_column="who")
+        assert [one.time.text(29) for one in found] == [days[29]] * 2
+        with pytest.raises(DataError, match=r"column 'when': .*ignore='when'.*time_column='when'"):
+            read_recordings(file, ignore=["who"])
 
     def test_rows_of_a_table_to_cluster_have_no_times(self, tmp_path):
         text = "a,when,label\n2,2024-03-01,x\n3,2024-03-02,y\n"
