@@ -229,10 +229,10 @@ class FileOptions:
     """
 
     label_column: str | None = "label"
-    """Column of tables; None if there are no labels."""
+    """Column of tables, in capitals or not; None if there are no labels."""
     time_column: str | Sequence[str] | None = None
     """Column of tables that is no feature, and is kept as ``time``, or several that hold it
-    together: "date,clock", or a list of them."""
+    together: "date,clock", or a list of them. By default the only column of dates that rise."""
     recording_column: str | Sequence[str] | None = None
     """Column of tables with the name of the recording of each row (see also :func:`from_long`), or
     several that name it together: "person,day", or a list of them."""

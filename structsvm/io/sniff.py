@@ -59,7 +59,7 @@ class TextFormat:
     decimal: str = "."
     encoding: str = "utf-8"
     left_out: tuple[int, ...] = ()
-    """Numbers of lines, from 1, that are no rows: comments, a title above the header, units."""
+    """Numbers of lines, from 1, that are no rows: comments, titles, units, repeated headers."""
     beginning: str = ""  # the text of the first of these lines
     names: tuple[str, ...] = ()  # names of the columns, if they are no single row of the text
     has_header: bool = True  # whether the first row names columns
