@@ -197,6 +197,7 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
         _refuse_without(missing[0], frame, origin)
     if options.in_order and options.time_column is None:
         named = {ROW_NUMBERS, *options.roles, *options.features, *options.ignore}
+        named |= {*options.categories}
         dates = column_of_dates(frame, [name for name in headers if name not in named], origin)
         options = replace(options, time_column=dates)
         origin = replace(origin, options=options)
