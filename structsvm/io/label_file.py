@@ -66,8 +66,8 @@ LASTS_UNTIL_NEXT = "next"
 """Given in place of the column of ends if each stretch lasts until the next row."""
 ASIDE = (*COMMENT, "\\")
 """Beginnings of lines that are no rows: comments, and frequencies in a label track."""
-AS_JSON = (".json", ".jams", ".jsonl", ".ndjson")
-"""Endings of JSON: of annotations of music, too, and of files with an object in each line."""
+OF_JSON, OF_JSON_LINES = (".json", ".jams"), (".jsonl", ".ndjson")
+"""Endings of JSON, of annotations of music too, and of files with an object in each line."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class LabelFile:
         """The ending of its name, ``.json`` for all JSON, and ``.textgrid`` if its text is one."""
         is_grid = self.text.startswith('File type = "ooTextFile')
         ending = self.path.suffix.lower()
-        return ".textgrid" if is_grid else ".json" if ending in AS_JSON else ending
+        return ".textgrid" if is_grid else ".json" if ending in OF_JSON + OF_JSON_LINES else ending
 
     @cached_property
     def text(self) -> str:

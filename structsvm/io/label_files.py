@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from structsvm.data import TimeAxis
 from structsvm.errors import DataError, about, parameter, printable
 from structsvm.io.json_labels import stretches_in
-from structsvm.io.label_file import AS_JSON, WHOSE, LabelFile, cells_of, name_of, role_of
+from structsvm.io.label_file import OF_JSON, WHOSE, LabelFile, cells_of, name_of, role_of
 from structsvm.io.label_rows import (
     HTK_UNIT,
     START,
@@ -114,8 +114,8 @@ TRACKS = (".txt", ".lab", ".rttm")
 SUBTITLES = (".srt", ".vtt")
 IN_SECONDS = (".boris", ".eaf", ".rttm", ".textgrid", *SUBTITLES)
 """Kinds whose times are always in seconds."""
-LABEL_KINDS = (*LABEL_TABLES, *TRACKS, *AS_JSON, ".boris", ".eaf", ".textgrid", *SUBTITLES)
-"""Kinds of files of labels."""
+LABEL_KINDS = (*LABEL_TABLES, *TRACKS, *OF_JSON, ".boris", ".eaf", ".textgrid", *SUBTITLES)
+"""Kinds of files of labels in a folder; JSON in lines, which may be a log, is read if named."""
 LARGEST_DOCUMENT = 2**24  # bytes: larger files are not opened to find out whether they hold labels
 STRETCHES = ("timeserieslabels", "labels")
 """The types of labels of time series and of sound in Label Studio."""
