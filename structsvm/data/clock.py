@@ -98,14 +98,21 @@ def _largest_of_steps(dates: Any) -> float:
     return float(steps.max() / np.median(steps)) if steps.size else 1.0
 
 
+def _has_days_first(column: Any, dates: Any) -> bool:
+    """Whether more texts begin with the day of their date than with its month."""
+    first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
+    return bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
+
+
 def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
     """Convert to dates in UTC, or return None; return also if the day is first, and if doubtful."""
     pandas = require("pandas", "files", "reading tables")
-    has_points = texts.str.match(DAY_FIRST).all()
+    has_points = all(map(DAY_FIRST.match, texts))
+    years_first = all(map(YEAR_FIRST.match, texts))
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
-    if not texts.str.match(YEAR_FIRST).any():
+    if not any(map(YEAR_FIRST.match, texts)):
         ways.insert(0 if has_points else len(ways), {"dayfirst": True})
-    if texts.str.match(MONTH).all():  # pandas knows English names of months alone
+    if all(map(MONTH.match, texts)):  # pandas knows English names of months alone
         ways.append({"format": "mixed"})
     with without_warnings(Warning):  # pandas warns where it guesses how dates are written
         readings = [pandas.to_datetime(column, errors="coerce", utc=True, **way) for way in ways]
@@ -117,7 +124,6 @@ def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
     gaps = [_largest_of_steps(one) for one in readings]
     even = [one for one, gap in zip(readings, gaps, strict=True) if gap <= EVEN * min(gaps)]
     dates = min(even, key=lambda one: one.max() - one.min())
-    first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
-    day_first = bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
+    day_first = not years_first and _has_days_first(column, dates)
     is_either = not (day_first and has_points) and any(not one.equals(dates) for one in readings)
     return dates, day_first, is_either

@@ -301,11 +301,12 @@ def read_times(
     numbers, day_first, is_either, clock = column, False, False, False
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
         texts = column.dropna().astype(str)
-        has_minutes = bool(texts.str.fullmatch(MINUTES).all() and texts.str.contains("[.,]").any())
-        clock = has_minutes or bool(len(texts) and texts.str.fullmatch(OF_DAY).all())
+        are_minutes = all(map(MINUTES.fullmatch, texts))
+        has_minutes = are_minutes and bool(texts.str.contains("[.,]").any())
+        clock = has_minutes or bool(len(texts) and all(map(OF_DAY.fullmatch, texts)))
         if has_minutes:
             numbers = column.map(clock_in, na_action="ignore")
-        elif len(texts) and texts.str.fullmatch(LENGTH).all():
+        elif len(texts) and all(map(LENGTH.fullmatch, texts)):
             numbers = column.map(lambda text: length_in(str(text)), na_action="ignore")
         numbers = pandas.to_numeric(numbers, errors="coerce")
         if numbers[column.notna()].isna().any():

@@ -154,23 +154,23 @@ def _is_of_times(column: Any, origin: Origin) -> bool:
 def _times_in(column: Any, origin: Origin) -> TimeAxis | None:
     """The times in a column; None if it holds anything else."""
     with suppress(DataError):
-        times = read_times(str(column.name), column, True, origin.place)
+        times = read_times(str(column.name), column, origin.format is not None, origin.place)
         return times if isinstance(times, TimeAxis) else None
     return None
 
 
-def column_of_dates(frame: Any, columns: Sequence[str], origin: Origin) -> str | None:
-    """The only column of dates or times of day, if these rise; otherwise None."""
+def dates_in_columns(frame: Any, columns: Sequence[str], origin: Origin) -> TimeAxis | None:
+    """The times in the only column of dates or times of day, if these rise; otherwise None."""
     words = [name for name in columns if getattr(frame[name].dtype, "kind", "O") not in "fiub"]
     firsts = [_times_in(frame[name].dropna()[:FIRST_DATES], origin) for name in words]
     of_times = [times for times in firsts if times is not None]
     if len(of_times) != 1 or not of_times[0].holds_dates or of_times[0].values[0] < LEAST_DATE:
         return None
-    name = of_times[0].name
+    times = _times_in(frame[of_times[0].name], origin)
     several = origin.options.recording_column is not None  # each of which begins again
-    times = of_times[0] if several else _times_in(frame[name], origin)
-    rise = times is not None and bool((np.diff(times.values) >= np.timedelta64(0)).all())
-    return name if rise and frame[name].notna().all() else None
+    rising = of_times[0] if several else times
+    rise = rising is not None and bool((np.diff(rising.values) >= np.timedelta64(0)).all())
+    return times if rise else None
 
 
 def _are_categories(column: Any, rows: NDArray[np.int64]) -> bool:

@@ -33,7 +33,7 @@ from structsvm.io.table_columns import (
     _stripped,
     as_numbers,
     between,
-    column_of_dates,
+    dates_in_columns,
     features_of,
     is_text_table,
     labels_in_column,
@@ -195,11 +195,12 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     needed += [column for column in options.roles[1:] if column not in options.optional]
     if missing := [column for column in needed if column is not None and column not in headers]:
         _refuse_without(missing[0], frame, origin)
+    dates = None
     if options.in_order and options.time_column is None:
         named = {ROW_NUMBERS, *options.roles, *options.features, *options.ignore}
-        named |= {*options.categories}
-        dates = column_of_dates(frame, [name for name in headers if name not in named], origin)
-        options = replace(options, time_column=dates)
+        others = [name for name in headers if name not in named | {*options.categories}]
+        dates = dates_in_columns(frame, others, origin)
+        options = replace(options, time_column=None if dates is None else dates.name)
         origin = replace(origin, options=options)
     no_features = {ROW_NUMBERS, *options.roles}
     features = options.chosen([column for column in headers if column not in no_features])
@@ -215,7 +216,7 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     chunks = None
     if chunk is not None:
         chunks = as_numbers(_stripped(chunk, ("-1",)), origin).factorize()[0]
-    times = None if time is None else times_of(time, origin)
+    times = dates if dates is not None or time is None else times_of(time, origin)
     every = Recording(name, X, y, features, str(path), chunks, times, origin)
     tables = [every] if recording is None else _apart(every, recording)
     return [without_gaps(one, options) for one in _in_order(tables, path)]
