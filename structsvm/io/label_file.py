@@ -66,8 +66,8 @@ LASTS_UNTIL_NEXT = "next"
 """Given in place of the column of ends if each stretch lasts until the next row."""
 ASIDE = (*COMMENT, "\\")
 """Beginnings of lines that are no rows: comments, and frequencies in a label track."""
-OF_JSON, OF_JSON_LINES = (".json", ".jams"), (".jsonl", ".ndjson")
-"""Endings of JSON, of annotations of music too, and of files with an object in each line."""
+OF_JSON = (".json", ".jams")
+OF_JSON_LINES = (".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True)

@@ -181,9 +181,10 @@ def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
     layout = layout_of(_head("\n".join(lines), separator))
     for k in layout.left_out:
         lines[k - 1] = ""
-    if layout.has_header:
-        _blank_repeated_header(lines)
-    header = next(iter(_head("\n".join(lines), separator)), (0, []))[1]
+    rows = [row for _, row in _head("\n".join(lines), separator)]
+    header = rows[0] if rows else []
+    if layout.has_header and any(map(is_number_text, chain.from_iterable(rows[1:]))):
+        _blank_repeated_header(lines)  # among words alone it may be a row without a header
     for k, line in enumerate(lines):
         if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
             lines[k] = ""

@@ -347,6 +347,9 @@ class TestKinds:
         assert (found.X.ravel().tolist(), found.y.tolist()) == ([1.0, 2.0], ["x", "y"])
         assert found.origin.lines.tolist() == [2, 4]
         assert "line 3 left out" in formats_in_words([found])[0]
+        words = put(tmp_path, "x,label\nx,label\ny,go\n", "two.csv")
+        with pytest.raises(DataError, match=r"'x' is not a number, row 0 \(line 2\)"):
+            read_recordings(words)  # no row of words alone is lost
 
     @pytest.mark.parametrize("wanted", [(), ("a",)])
     def test_the_only_column_of_dates_is_that_of_times(self, tmp_path, wanted):
