@@ -31,6 +31,8 @@ LENGTH = re.compile(
     re.IGNORECASE,
 )
 """A length of time as ISO 8601, pandas or MATLAB write it: PT1.5S, 0 days 00:00:01.5, 1.5 sec."""
+ZONE_NAME = re.compile(r"\s*\[[A-Za-z_/+\-0-9]+\]\s*$")
+"""The name of a time zone, as Java writes it after the offset: +01:00[Europe/London]."""
 EVEN = 30
 """A reading of dates is kept if its longest step, in medians, is at most so many times that of the
 most even reading."""
@@ -42,6 +44,12 @@ def stamp_in(text: str, day_first: bool) -> Any:
     """Parse a date; results are cached because tables of labels repeat dates."""
     pandas = require("pandas", "files", "reading times")
     return pandas.to_datetime(text, dayfirst=day_first)
+
+
+def without_zone_names(column: Any) -> Any:
+    """Leave out the names of time zones in a column of times, if its first cell has one."""
+    first = str(column.dropna().iloc[0]) if column.notna().any() else ""
+    return column.str.replace(ZONE_NAME, "", regex=True) if ZONE_NAME.search(first) else column
 
 
 def offset_of(column: Any) -> np.timedelta64 | None:

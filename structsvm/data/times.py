@@ -25,6 +25,7 @@ from structsvm.data.clock import (
     number_in,
     offset_of,
     stamp_in,
+    without_zone_names,
 )
 from structsvm.errors import DataError, warn, without_warnings
 from structsvm.support import require, some_of
@@ -300,6 +301,7 @@ def read_times(
         column = column.map(str, na_action="ignore")  # as texts, which are read below
     numbers, day_first, is_either, clock = column, False, False, False
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
+        column = without_zone_names(column)
         texts = column.dropna().astype(str)
         are_minutes = all(map(MINUTES.fullmatch, texts))
         has_minutes = are_minutes and bool(texts.str.contains("[.,]").any())
