@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ CALLED = {"\t": "tabs", BLANKS_BETWEEN: "spaces"}
 ROWS_LOOKED_AT = 50  # of a file, by which its format is detected
 BYTES_OF_HEAD = 2**13  # bytes of a file by which a table is recognised
 SEVERAL_LINES = 10  # lines that these bytes should hold: more are read if they do not
+MOST_ABOVE = 500  # lines that a device may write above its table
 LINES_OF_WEKA = 10_000  # the data of Weka's .arff files begin within so many lines
 QUOTES = "'\""
 BYTES_AT_ONCE = 2**20
@@ -176,6 +177,7 @@ def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
         lines[0] = ""
     _name_as_weka(lines)
     _blank_comments_above(lines, options)
+    _blank_preamble(lines, options)
     lines = _without_closing_marks(lines)
     separator = separator_in("\n".join(lines), options)
     layout = layout_of(_head("\n".join(lines), separator))
@@ -186,7 +188,7 @@ def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
     if layout.has_header and any(map(is_number_text, chain.from_iterable(rows[1:]))):
         _blank_repeated_header(lines)  # among words alone it may be a row without a header
     for k, line in enumerate(lines):
-        if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
+        if line.startswith(COMMENT) and _width(line, separator) != len(header):
             lines[k] = ""
     return lines, separator, layout
 
@@ -222,6 +224,28 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
         lines[k] = ""
     if len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(is_number_text, rows[1])):
         lines[above[-1]] = header
+
+
+def _blank_preamble(lines: list[str], options: FileOptions) -> None:
+    """Blank what a device writes above its table: all before the first line as wide as the last."""
+    written = [k for k, line in enumerate(lines[:MOST_ABOVE]) if line.strip()]
+    last = [line for line in lines[-2 * SEVERAL_LINES :] if line.strip()]
+    last = last[-SEVERAL_LINES:-1]  # the very last one may have been cut
+    separator = separator_in("\n".join(last), options)
+    widths = {len(row) for _, row in _head("\n".join(last), separator)}
+    if len(widths) != 1 or widths == {1}:
+        return
+    above = list(takewhile(lambda k: _width(lines[k], separator) not in widths, written))
+    body = written[len(above) : -1][:ROWS_LOOKED_AT]
+    may_be_header = {_width(lines[k], separator) + 1 for k in above[-1:]}
+    if {_width(lines[k], separator) for k in body} == widths != may_be_header:
+        for k in above:
+            lines[k] = ""
+
+
+def _width(line: str, separator: str) -> int:
+    """The number of cells of a line."""
+    return len(_head(line, separator)[0][1])
 
 
 def _content(path: Path, max_bytes: int | None) -> bytes:

@@ -216,6 +216,23 @@ class TestHeaders:
         assert [name.strip("%") for name in found.features] == ["x", "y"]
         assert found.X.shape == (12, 2)
 
+    @cases(",", ";", "\t")
+    def test_what_a_device_writes_above_its_table_is_left_out(self, tmp_path, separator):
+        """A table of other statistics stands there, too; rows end with a mark, but for the last."""
+        rows = columns(*SCALED[:2]).rstrip().replace("\n", ",\n")
+        text = DEVICE + ("x,y,label,\n" + rows).replace(",", separator)
+        found = read_recording(put(tmp_path, text))
+        assert found.features == ("x", "y")
+        assert found.y.tolist() == STATES.tolist()
+        assert found.origin.line(0) == DEVICE.count("\n") + 2
+        assert "(75 in all) left out" in str(found.origin.format)
+
+    def test_a_table_below_another_one_of_as_many_rows_is_refused(self, tmp_path):
+        many = "".join(f"{k}.5,1,2,3,4\n" for k in range(600))
+        path = put(tmp_path, "a,b,c,d,e\n" + many + "x,y,label\n" + columns(*SCALED[:2]))
+        with pytest.raises(DataError):
+            read_recording(path, label_column="e")
+
     def test_thin_and_hard_spaces_are_read_as_blanks(self, tmp_path):
         text = columns(*SCALED[:2]).replace(",-", ",\u2009\u2212").replace(",r", ",\u00a0r")
         found = read_recording(put(tmp_path, "a,b,label\n" + text))
@@ -225,12 +242,20 @@ class TestHeaders:
 
 # ---- all of these together: a table is read as it was meant, or refused, and never read as another
 
+DEVICE = (
+    "Export 5.0\nIdentity: r3\nWeight: 212\n\n"
+    + "Kind,Mean,Least,Most,Sum,Share,Rate\n"
+    + "".join(f"night {k},{k}.5,0,9,{20 * k},0.5,2\n" for k in range(70))
+    + "\n\nChannels:\n"
+)
+"""What a device may write above a table: lines of other widths, among them another table."""
+
 CHOICES = {
     "encoding": ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252", "of lines"),
     "separator": (",", ";", "\t", "  "),
     "decimal": (".", ","),
     "header": ("one row", "two rows", "none", "without the index"),
-    "above": ("", "# Anna\n", "% 100 Hz\n", "Rat 3\n\n", "Rat 3\nby Anna\ntwice\n"),
+    "above": ("", "# Anna\n", "% 100 Hz\n", "Rat 3\n\n", "Rat 3\nby Anna\ntwice\n", DEVICE),
     "units": (False, True),
     "minus": ("-", "\u2212", "\u2013"),
     "exponent": ("e", "E", "D"),
