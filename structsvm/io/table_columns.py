@@ -22,6 +22,7 @@ ROLE_PARAMETERS = join([parameter(f"{role}_column") for role in ("label", "time"
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what pandas calls columns without a name
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 FIRST_DATES = 20  # cells by which a column is known as one of dates
+MIDNIGHT = " 00:00:00"  # added to dates by programs for sheets
 LEAST_DATE = np.datetime64("1700-01-01")  # earlier ones are fractions, as 1/4, and no dates
 
 
@@ -111,7 +112,7 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Or
     cell = frame[first].iloc[rows[0]]
     shown = list(words)[:TEXT_EXAMPLES]
     ways = [parameter("ignore", shown[0] if len(shown) == 1 else shown) + " leaves it out"]
-    is_time = _is_of_times(frame[first], origin)
+    is_time = is_of_times(frame[first], origin)
     if is_time:
         ways.append(parameter("time_column", _with_clock(frame, shown)) + " reads its times")
     elif 2 * rows.size > len(frame):
@@ -146,7 +147,7 @@ def _with_clock(frame: Any, names: Sequence[str]) -> str:
     return first
 
 
-def _is_of_times(column: Any, origin: Origin) -> bool:
+def is_of_times(column: Any, origin: Origin) -> bool:
     """Whether a column can be read as times."""
     return _times_in(column, origin) is not None
 
@@ -159,18 +160,35 @@ def _times_in(column: Any, origin: Origin) -> TimeAxis | None:
     return None
 
 
-def dates_in_columns(frame: Any, columns: Sequence[str], origin: Origin) -> TimeAxis | None:
-    """The times in the only column of dates or times of day, if these rise; otherwise None."""
+def with_dates(frame: Any, columns: Sequence[str], origin: Origin) -> tuple[Any, TimeAxis | None]:
+    """Find the only column of dates or times of day that rise, or one of days and one of clocks.
+
+    Of the latter, the frame that is returned has one column in place of both.
+    """
     words = [name for name in columns if getattr(frame[name].dtype, "kind", "O") not in "fiub"]
-    firsts = [_times_in(frame[name].dropna()[:FIRST_DATES], origin) for name in words]
-    of_times = [times for times in firsts if times is not None]
-    if len(of_times) != 1 or not of_times[0].holds_dates or of_times[0].values[0] < LEAST_DATE:
-        return None
-    times = _times_in(frame[of_times[0].name], origin)
+    names = [name for name in words if is_of_times(frame[name].dropna()[:FIRST_DATES], origin)]
+    if len(names) == 2 and (whole := _with_clock(frame, names)) not in names:
+        frame = with_one(frame, whole, names)
+        names = [whole]
+    if len(names) != 1:
+        return frame, None
+    first = _times_in(frame[names[0]].dropna()[:FIRST_DATES], origin)
+    if first is None or not first.holds_dates or first.values[0] < LEAST_DATE:
+        return frame, None
+    times = _times_in(frame[names[0]], origin)
     several = origin.options.recording_column is not None  # each of which begins again
-    rising = of_times[0] if several else times
+    rising = first if several else times
     rise = rising is not None and bool((np.diff(rising.values) >= np.timedelta64(0)).all())
-    return times if rise else None
+    return frame, times if rise else None
+
+
+def with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
+    """Replace several columns by one of their texts, blank where one of them is."""
+    parts = [_stripped(frame[column]) for column in columns]
+    texts = [part.astype(str).str.removesuffix(MIDNIGHT) for part in parts]
+    whole = texts[0].str.cat(texts[1:], sep=" ")
+    is_blank = np.any([part.isna() | (part == "") for part in parts], axis=0)
+    return frame.drop(columns=list(columns)).assign(**{name: whole.mask(is_blank)})
 
 
 def _are_categories(column: Any, rows: NDArray[np.int64]) -> bool:

@@ -28,17 +28,20 @@ from structsvm.io.header import ROW_NUMBERS
 from structsvm.io.recording import BLANKS_BETWEEN, USUAL_OPTIONS, FileOptions, Origin, Recording
 from structsvm.io.sniff import EXCEL, kind_of, read_text, refuse_thousands
 from structsvm.io.table_columns import (
+    FIRST_DATES,
     NO_NAME,
     ROLE_PARAMETERS,
     _stripped,
     as_numbers,
     between,
-    dates_in_columns,
     features_of,
+    is_of_times,
     is_text_table,
     labels_in_column,
     times_of,
     with_categories,
+    with_dates,
+    with_one,
 )
 from structsvm.support import (
     check_bytes,
@@ -51,7 +54,6 @@ from structsvm.support import (
 )
 
 ABOVE_HEADER = " leaves out a line above the header"
-MIDNIGHT = " 00:00:00"  # added to dates by programs for sheets
 FEW_LABELS, ROWS_OF_A_LABEL = 50, 5
 """A column looks like one of labels with at most so many different values, of so many rows each."""
 
@@ -141,7 +143,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         all_rows = list(written.rows(text))
         lines = [line for line, _ in all_rows]
         if may_be_short and not as_text:
-            _refuse_short_rows(all_rows, written.has_header, len(names), label)
+            n_named = max((j for j, name in enumerate(names, 1) if name), default=0)
+            _refuse_short_rows(all_rows, written.has_header, n_named, label)
     rows = np.arange(len(frame))
     first = int(written.has_header)
     numbers = np.array(lines[first:]) if len(lines) == n_lines else rows + 1 + first
@@ -189,7 +192,7 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     refuse_repeated(headers)
     for whole, parts in options.joined.items():
         if whole not in headers and {*parts} <= {*headers}:
-            frame = _with_one(frame, whole, parts)
+            frame = with_one(frame, whole, parts)
             headers = list(frame.columns)
     needed = [options.label_column] if options.need_labels else []
     needed += [column for column in options.roles[1:] if column not in options.optional]
@@ -199,9 +202,12 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     if options.in_order and options.time_column is None:
         named = {ROW_NUMBERS, *options.roles, *options.features, *options.ignore}
         others = [name for name in headers if name not in named | {*options.categories}]
-        dates = dates_in_columns(frame, others, origin)
-        options = replace(options, time_column=None if dates is None else dates.name)
-        origin = replace(origin, options=options)
+        joined, dates = with_dates(frame, others, origin)
+        if dates is not None:
+            frame = joined
+            headers = list(frame.columns)
+            options = replace(options, time_column=dates.name)
+            origin = replace(origin, options=options)
     no_features = {ROW_NUMBERS, *options.roles}
     features = options.chosen([column for column in headers if column not in no_features])
     if not features or not len(frame):
@@ -220,15 +226,6 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     every = Recording(name, X, y, features, str(path), chunks, times, origin)
     tables = [every] if recording is None else _apart(every, recording)
     return [without_gaps(one, options) for one in _in_order(tables, path)]
-
-
-def _with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
-    """Replace several columns by one of their texts, blank where one of them is."""
-    parts = [_stripped(frame[column]) for column in columns]
-    texts = [part.astype(str).str.removesuffix(MIDNIGHT) for part in parts]
-    whole = texts[0].str.cat(texts[1:], sep=" ")
-    is_blank = np.any([part.isna() | (part == "") for part in parts], axis=0)
-    return frame.drop(columns=list(columns)).assign(**{name: whole.mask(is_blank)})
 
 
 def _with_index(frame: Any, origin: Origin) -> tuple[Any, Origin]:
@@ -260,7 +257,7 @@ def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
         skip = parameter("skip_lines", [origin.line(0) - 1])
         ways.append("or the header's line: " + skip + ABOVE_HEADER)
     options = origin.options
-    similar = _like_labels(frame) if column == options.label_column else []
+    similar = _like_labels(frame, origin) if column == options.label_column else []
     similar = [name for name in similar if name not in options.roles]
     hint = f"; few different values, as labels have, are in {listed(similar, 3)}" if similar else ""
     if len(similar) == 1:
@@ -271,14 +268,15 @@ def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
     )
 
 
-def _like_labels(frame: Any) -> list[str]:
-    """Columns of words or of whole numbers of which there are few, each in many rows."""
+def _like_labels(frame: Any, origin: Origin) -> list[str]:
+    """Columns of few words or whole numbers, each in many rows, that are not of dates."""
     similar = []
     for name in frame.columns:
         values = frame[name].dropna()
         is_number = getattr(values.dtype, "kind", "O") in "iuf"
         is_whole = not is_number or bool((values % 1 == 0).all())
-        if is_whole and 2 <= values.nunique() <= min(FEW_LABELS, len(values) // ROWS_OF_A_LABEL):
+        few = 2 <= values.nunique() <= min(FEW_LABELS, len(values) // ROWS_OF_A_LABEL)
+        if is_whole and few and (is_number or not is_of_times(values[:FIRST_DATES], origin)):
             similar.append(str(name))
     return similar
 

@@ -358,6 +358,26 @@ class TestKinds:
         assert found.features == ("a",)
         assert [found.time.text(t) for t in range(2)] == ["2024-03-01 08:01", "2024-03-01 08:02"]
 
+    def test_a_column_of_days_and_one_of_clocks_are_the_times_together(self, tmp_path):
+        clocks = ["23:59:30", "00:00:00", "00:00:30", "00:01:00"]
+        days = ["2024-03-01", *["2024-03-02"] * 3]
+        rows = [
+            f"{a},{day},{clock},x" for a, day, clock in zip(range(4), days, clocks, strict=True)
+        ]
+        text = "\n".join(["a,Date,Time,label", *rows, ""])
+        (found,) = read_recordings(put(tmp_path, text, "one.csv"))
+        assert (found.features, found.time.name) == (("a",), "Date,Time")
+        assert (np.diff(found.time.values) == np.timedelta64(30, "s")).all()
+        again = text.replace("2024-03-01", "2024-03-03")  # they do not rise
+        with pytest.raises(DataError, match=r"column 'Date': .*time_column='Date,Time'"):
+            read_recordings(put(tmp_path, again, "two.csv"))
+
+    def test_columns_of_dates_are_not_offered_as_labels(self, tmp_path):
+        rows = [f"{t}.5,2024-03-0{1 + t // 10},{'up' if t < 9 else 'down'}" for t in range(20)]
+        file = put(tmp_path, "\n".join(["a,day,pose", *rows]), "one.csv")
+        with pytest.raises(DataError, match=r"have, are in 'pose', label_column='pose'$"):
+            read_recordings(file)
+
     @pytest.mark.parametrize(
         "cells",
         [
