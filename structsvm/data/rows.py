@@ -14,6 +14,9 @@ from structsvm.errors import DataError, about, parameter, warn, wording
 from structsvm.support import Floats, Ints, counted, in_order_of_rows, refuse_repeated, some_of
 
 EVEN_STEPS = 1e-6  # part of a step by which equal steps may differ
+MOST_ROUNDED = (
+    0.5  # part of a step by which rounded steps differ, as 0.03 and 0.04 of 1/30, at most
+)
 EVEN_PART = 0.9  # part of the steps of a counting column that are equal: some rows may be lost
 
 
@@ -234,8 +237,8 @@ def columns_that_count(
     counting = []
     for j, name in enumerate(names_of(instances[0]) or ()):
         columns = [] if str(name) in named else [_numbers(x, j, name) for x in instances]
-        steps = [np.diff(column) for column in columns if len(column) >= fewest]
-        if steps and all((one > 0).all() and _are_even(one) for one in steps):
+        long = [column for column in columns if len(column) >= fewest]
+        if long and all(map(_counts, long)):
             counting.append(name)
     return counting
 
@@ -247,10 +250,20 @@ def _numbers(x: Any, j: int, name: Any) -> Floats:
     return np.asarray(x[name] if _holds_numbers(x[name]) else (), dtype=np.float64)
 
 
-def _are_even(steps: Floats) -> bool:
-    """Whether most steps are equal."""
+def _counts(column: Floats) -> bool:
+    """Whether a column rises by equal steps, but for some rows, or for rounding."""
+    steps = np.diff(column)
+    if not (steps > 0).all():
+        return False
     usual = np.median(steps)
-    return bool((np.abs(steps - usual) <= EVEN_STEPS * usual).mean() >= EVEN_PART)
+    alike = EVEN_STEPS * usual + 4 * np.spacing(np.abs(column).max())
+    if (np.abs(steps - usual) <= alike).mean() >= EVEN_PART:
+        return True
+    differ = np.ptp(steps)
+    line = np.linspace(column[0], column[-1], column.size)
+    are_two = np.count_nonzero(np.diff(np.sort(steps)) > alike) == 1  # neighbouring roundings
+    is_straight = np.abs(column - line).max() <= differ + alike
+    return bool(are_two and differ <= MOST_ROUNDED * usual and is_straight)
 
 
 def names_of(x: Any) -> list[Any] | None:

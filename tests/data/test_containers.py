@@ -11,6 +11,7 @@ import xarray as xr
 from recording_cases import OnDemand
 
 from structsvm import DataError, MetricLearner
+from structsvm.data.rows import columns_that_count
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, RecordingFiles, read_recordings, write_recording
@@ -199,6 +200,16 @@ class TestWhatIsTold:
             MetricLearner(metric="diagonal").fit(
                 [with_column(f, "n", range(T)) for f in frames()], YS
             )
+
+    @pytest.mark.parametrize("rate", [7.0, 24.0, 29.97, 30.0, 60.0, 128.0, 1000 / 33])
+    @pytest.mark.parametrize("decimals", [3, 4, 6])
+    def test_rounded_times_are_times(self, rate, decimals):
+        """A column of 0.033, 0.067, 0.1, 0.133 was learned from."""
+        for start in (0.0, 1.7e9):
+            times = np.round(start + np.arange(500) / rate, decimals)
+            assert columns_that_count([pd.DataFrame({"t": times, "x": times % 1})]) == ["t"]
+        energy = np.cumsum(np.random.default_rng(0).integers(2, 4, size=500))
+        assert columns_that_count([pd.DataFrame({"a": energy})]) == []
 
     @pytest.mark.parametrize("lazy", [False, True])
     def test_labels_that_mark_single_changes_are_warned_of(self, lazy):
