@@ -33,6 +33,8 @@ LENGTH = re.compile(
 """A length of time as ISO 8601, pandas or MATLAB write it: PT1.5S, 0 days 00:00:01.5, 1.5 sec."""
 ZONE_NAME = re.compile(r"\s*\[[A-Za-z_/+\-0-9]+\]\s*$")
 """The name of a time zone, as Java writes it after the offset: +01:00[Europe/London]."""
+MILLISECONDS = re.compile(r"(?<=\d\d:\d\d:\d\d):(?=\d{3}\s*$)")
+"""A colon before milliseconds, as devices of GENEActiv write them."""
 EVEN = 30
 """A reading of dates is kept if its longest step, in medians, is at most so many times that of the
 most even reading."""
@@ -46,10 +48,13 @@ def stamp_in(text: str, day_first: bool) -> Any:
     return pandas.to_datetime(text, dayfirst=day_first)
 
 
-def without_zone_names(column: Any) -> Any:
-    """Leave out the names of time zones in a column of times, if its first cell has one."""
+def as_pandas_reads(column: Any) -> Any:
+    """A column of times without names of zones, with a point before milliseconds."""
     first = str(column.dropna().iloc[0]) if column.notna().any() else ""
-    return column.str.replace(ZONE_NAME, "", regex=True) if ZONE_NAME.search(first) else column
+    for pattern, instead in ((ZONE_NAME, ""), (MILLISECONDS, ".")):
+        if pattern.search(first):
+            column = column.str.replace(pattern, instead, regex=True)
+    return column
 
 
 def offset_of(column: Any) -> np.timedelta64 | None:

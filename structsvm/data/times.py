@@ -19,13 +19,13 @@ from structsvm.data.clock import (
     OF_DAY,
     YEAR_FIRST,
     ahead_of_utc,
+    as_pandas_reads,
     clock_in,
     dates_in,
     length_in,
     number_in,
     offset_of,
     stamp_in,
-    without_zone_names,
 )
 from structsvm.errors import DataError, warn, without_warnings
 from structsvm.support import require, some_of
@@ -301,7 +301,7 @@ def read_times(
         column = column.map(str, na_action="ignore")  # as texts, which are read below
     numbers, day_first, is_either, clock = column, False, False, False
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
-        column = without_zone_names(column)
+        column = as_pandas_reads(column)
         texts = column.dropna().astype(str)
         are_minutes = all(map(MINUTES.fullmatch, texts))
         has_minutes = are_minutes and bool(texts.str.contains("[.,]").any())

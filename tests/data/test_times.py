@@ -89,9 +89,10 @@ def test_recordings_of_several_rates_are_named(tmp_path):
     (DAYS + pd.Timedelta("29D")).tz_localize("UTC").tz_convert("Europe/Berlin"),
     DAYS.tz_localize("Asia/Tokyo").map(str),
     DAYS.tz_localize("Europe/London").map(lambda day: f"{day.isoformat()}[Europe/London]"),
+    DAYS.strftime("%Y-%m-%d %H:%M:%S:500"),
     pd.to_datetime(np.arange(200) * 60 + 5.5e4, unit="s").strftime("%H:%M:%S"),
     (DAYS + pd.Timedelta("20D")).strftime("%d.%m.%Y"),
-    ids=["zone put forward", "zone as text", "zone by name", "clock", "day first"],
+    ids=["zone put forward", "zone as text", "zone by name", "milliseconds", "clock", "day first"],
 )
 def test_arrays_keep_what_times_mean(tmp_path, times):
     frame = pd.DataFrame({"who": 1, "x": np.sin(np.arange(200)), "when": times})
