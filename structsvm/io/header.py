@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product, starmap, takewhile
+from itertools import chain, pairwise, product, starmap, takewhile
 
 from structsvm.support import is_number_text
 
 MISSING_WORDS = {
     *("", "-", "--", "---", "\u2013", "\u2014", "\u2212", "?", ".", "*"),
-    *("na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
+    *("na", "n.a.", "n/a", "nan", "nd", "n.d.", "none", "kz"),
     *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }
 """Words that stand for a missing value in a column of numbers, in lower case."""
 ROWS_OF_UNITS = (1, 2, 3)  # possible numbers of rows of words below the first row of a header
 ROW_NUMBERS = "Unnamed: 0"  # the name of the column of row numbers that pandas writes
+SINCE_1970 = 1e9  # seconds from 1970 until 2001: larger numbers of a device are times
 COUNTING_STEPS = 1.01  # numbers count if their largest step is at most so many smallest ones
 
 
@@ -137,7 +138,18 @@ def _without_header(numbers: Sequence[int], rows: Sequence[Sequence[str]]) -> La
     if may_be_header or not _are_values(body) or 2 * len(body) < len(rows):
         return Layout()
     names = tuple(f"column {j + 1}" for j in range(width))
+    first += 2 * _begin_with_time_and_rate(body)
     return Layout(numbers[:first], (), names, has_header=False)
+
+
+def _begin_with_time_and_rate(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a start and a rate stand above the samples, the same number in each column."""
+    times, rates, *samples = rows if len(rows) > 2 else ((), ())
+    cells = [cell for cell in chain(times, rates, *samples) if is_number_text(cell)]
+    are_one = len({*times}) == len({*rates}) == 1
+    if not (are_one and {times[0], rates[0]} <= {*cells}):
+        return False
+    return all((_number(cell) >= SINCE_1970) == (cell == times[0]) for cell in cells)
 
 
 def _are_values(rows: Sequence[Sequence[str]]) -> bool:
