@@ -188,7 +188,7 @@ def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
     if layout.has_header and any(map(is_number_text, chain.from_iterable(rows[1:]))):
         _blank_repeated_header(lines)  # among words alone it may be a row without a header
     for k, line in enumerate(lines):
-        if line.startswith(COMMENT) and _width(line, separator) != len(header):
+        if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
             lines[k] = ""
     return lines, separator, layout
 
@@ -227,25 +227,30 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
 
 
 def _blank_preamble(lines: list[str], options: FileOptions) -> None:
-    """Blank what a device writes above its table: all before the first line as wide as the last."""
-    written = [k for k, line in enumerate(lines[:MOST_ABOVE]) if line.strip()]
+    """Blank what a device writes above its table: all before the first row as wide as the last."""
     last = [line for line in lines[-2 * SEVERAL_LINES :] if line.strip()]
-    last = last[-SEVERAL_LINES:-1]  # the very last one may have been cut
-    separator = separator_in("\n".join(last), options)
-    widths = {len(row) for _, row in _head("\n".join(last), separator)}
-    if len(widths) != 1 or widths == {1}:
+    end = "\n".join(last[-SEVERAL_LINES:-1])  # the very last one may have been cut
+    separator = separator_in("\n".join(lines), options)
+    first = _widths(_head("\n".join(lines), separator)[:1])
+    if _widths(_head(end, separator)) == first != {1}:
         return
-    above = list(takewhile(lambda k: _width(lines[k], separator) not in widths, written))
-    body = written[len(above) : -1][:ROWS_LOOKED_AT]
-    may_be_header = {_width(lines[k], separator) + 1 for k in above[-1:]}
-    if {_width(lines[k], separator) for k in body} == widths != may_be_header:
-        for k in above:
-            lines[k] = ""
+    separator = separator_in(end, options)
+    widths = _widths(_head(end, separator))
+    head = _head("\n".join(lines), separator, MOST_ABOVE)
+    above = list(takewhile(lambda numbered: len(numbered[1]) not in widths, head))
+    body = head[len(above) : -1][:ROWS_LOOKED_AT]
+    if len(widths) != 1 or widths == {1} or not above or _widths(body) != widths:
+        return
+    number, row = above[-1]
+    is_wide = len(above) == 1 and len(row) > max(widths) and not any(map(is_number_text, row))
+    if is_wide or len(row) + 1 in widths:
+        return  # it may be the header
+    lines[:number] = [""] * number
 
 
-def _width(line: str, separator: str) -> int:
-    """The number of cells of a line."""
-    return len(_head(line, separator)[0][1])
+def _widths(rows: Sequence[tuple[int, Sequence[str]]]) -> set[int]:
+    """The numbers of cells of rows."""
+    return {len(row) for _, row in rows}
 
 
 def _content(path: Path, max_bytes: int | None) -> bytes:
@@ -282,10 +287,10 @@ def _without_closing_marks(lines: list[str]) -> list[str]:
     return lines
 
 
-def _head(text: str, separator: str) -> list[tuple[int, list[str]]]:
+def _head(text: str, separator: str, n: int = ROWS_LOOKED_AT) -> list[tuple[int, list[str]]]:
     """The first rows of a text, each with the number of its last line."""
     try:
-        return list(islice(TextFormat(separator).rows(_beginning(text)), ROWS_LOOKED_AT))
+        return list(islice(TextFormat(separator).rows(_beginning(text)), n))
     except csv.Error:  # a quoted text that does not end
         return []
 

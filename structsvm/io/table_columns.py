@@ -166,14 +166,14 @@ def with_dates(frame: Any, columns: Sequence[str], origin: Origin) -> tuple[Any,
     Of the latter, the frame that is returned has one column in place of both.
     """
     words = [name for name in columns if getattr(frame[name].dtype, "kind", "O") not in "fiub"]
-    names = [name for name in words if is_of_times(frame[name].dropna()[:FIRST_DATES], origin)]
+    firsts = {name: _times_in(frame[name].dropna()[:FIRST_DATES], origin) for name in words}
+    names = [name for name, times in firsts.items() if times is not None and times.holds_dates]
+    first = firsts[names[0]] if names else None
     if len(names) == 2 and (whole := _with_clock(frame, names)) not in names:
         frame = with_one(frame, whole, names)
         names = [whole]
-    if len(names) != 1:
-        return frame, None
-    first = _times_in(frame[names[0]].dropna()[:FIRST_DATES], origin)
-    if first is None or not first.holds_dates or first.values[0] < LEAST_DATE:
+        first = _times_in(frame[whole][:FIRST_DATES], origin)
+    if len(names) != 1 or first is None or first.values[0] < LEAST_DATE:
         return frame, None
     times = _times_in(frame[names[0]], origin)
     several = origin.options.recording_column is not None  # each of which begins again

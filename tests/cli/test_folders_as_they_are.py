@@ -157,11 +157,11 @@ class TestClipsInFoldersOfTheirLabels:
 
 
 @cases(
-    ("%Y-%m-%d", "%H:%M:%S", "--time-column day,at"),
-    ("%Y/%m/%d", "%H:%M", "--time-column day,at"),
-    ("%Y-%m-%d %H:%M:%S", "%H:%M:%S", "--time-column day"),
+    ("%Y-%m-%d", "%H:%M:%S", "day,at"),
+    ("%Y/%m/%d", "%H:%M", "day,at"),
+    ("%Y-%m-%d %H:%M:%S", "%H:%M:%S", "day"),
 )
-def test_a_date_column_beside_a_time_of_day_is_offered_with_it(
+def test_a_date_column_beside_a_time_of_day_is_read_or_offered_with_it(
     refused, done, rng, tmp_path, day, clock, way
 ):
     times = pd.date_range("2024-03-01 09:00", periods=60, freq="min")
@@ -170,9 +170,12 @@ def test_a_date_column_beside_a_time_of_day_is_offered_with_it(
         own = {"x": rng.normal(size=60), "label": np.roll(MODES, k)}
         put(tmp_path / "r" / f"{k}.csv", pd.DataFrame({**frame, **own}))
     line = f"try change-point {tmp_path}/r -o {tmp_path}/o"
-    assert f"{way} reads its times" in refused(line)
-    if "," in way:
-        done(f"{line} --minutes 0 --time-column day,at")
+    if "," not in way:
+        assert f"--time-column {way} reads its times" in refused(line)
+        return
+    for option in ("", " --time-column day,at"):
+        out, _ = done(f"{line}{option} --minutes 0 --force")
+        assert "(samples)" not in out, "errors of time are in minutes"
 
 
 def trips(folder, rng, kind="csv"):

@@ -375,7 +375,7 @@ class TestKinds:
     def test_columns_of_dates_are_not_offered_as_labels(self, tmp_path):
         rows = [f"{t}.5,2024-03-0{1 + t // 10},{'up' if t < 9 else 'down'}" for t in range(20)]
         file = put(tmp_path, "\n".join(["a,day,pose", *rows]), "one.csv")
-        with pytest.raises(DataError, match=r"have, are in 'pose', label_column='pose'$"):
+        with pytest.raises(DataError, match=r"have, are in 'pose', label_column='pose'"):
             read_recordings(file)
 
     @pytest.mark.parametrize(

@@ -227,6 +227,20 @@ class TestHeaders:
         assert found.origin.line(0) == DEVICE.count("\n") + 2
         assert "(75 in all) left out" in str(found.origin.format)
 
+    @cases("1544027337.000000", "2018-12-05 16:28:57")
+    def test_a_time_and_a_rate_above_all_values_are_no_samples(self, tmp_path, start):
+        """As devices of Empatica write them, in each column."""
+        samples = "".join(f"{-k},{60 + k % 3}\n" for k in range(20))
+        path = put(tmp_path, f"{start}, {start}\n32.000000, 32.000000\n" + samples)
+        if "-" in start:  # words, which are names of columns that are called alike
+            with pytest.raises(DataError):
+                read_recording(path, need_labels=False)
+            return
+        with pytest.warns(DataWarning, match="no header"):
+            found = read_recording(path, need_labels=False)
+        assert found.X.shape == (20, 2)
+        assert str(found.origin.format) == "line 1, 2 left out"
+
     def test_a_table_below_another_one_of_as_many_rows_is_refused(self, tmp_path):
         many = "".join(f"{k}.5,1,2,3,4\n" for k in range(600))
         path = put(tmp_path, "a,b,c,d,e\n" + many + "x,y,label\n" + columns(*SCALED[:2]))
