@@ -133,7 +133,9 @@ class Reading:
         terminal = self.terminal
         files, skipped = find_recordings(request.paths, labels=request.labels)
         if skipped:
-            terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
+            names = list(dict.fromkeys(path.name for path in skipped))
+            again = f", {len(skipped)} files in all" * (len(names) < len(skipped))
+            terminal.note(f"skipped: {some_of(names, 5)}{again}")
         files = {path: name for path, name in files.items() if self._is_asked(path)}
         require_readers(files)
         if need_changes and request.regions is None:

@@ -405,3 +405,13 @@ class TestSoundsThatAreShort:
     def test_impossible_steps_of_sound_are_refused(self, refused, rng, tmp_path, step):
         line = self.write(tmp_path / "sound", 1.5, rng)
         assert "step must be a number of seconds" in refused(f"{line} --set files.step={step}")
+
+
+def test_skipped_files_of_one_name_are_named_once(rng, tmp_path, run):
+    for who in "abc":
+        put(tmp_path / who / "eda.csv", pd.DataFrame({"eda": rng.normal(size=30).round(3)}))
+        events = {"start": [0, 9], "end": [9, 30], "label": ["rest", "walk"]}
+        put(tmp_path / who / "labels.csv", pd.DataFrame(events))
+    _, _, said = run(f"try change-point {tmp_path} -o {tmp_path}/o")
+    assert "skipped: labels.csv, 3 files in all" in said
+    assert "--labels labels.csv, labels of stretches of time" in said
