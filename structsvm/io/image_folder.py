@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 from structsvm.data import UNKNOWN
 from structsvm.errors import DataError, parameter, printable, warn, wording
 from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS, pixels_of, read_label_map
-from structsvm.io.paired_names import paired_names
+from structsvm.io.paired_names import names_apart, paired_names
 from structsvm.support import counted, in_time, listed
 
-IMAGE_FOLDERS = ("img", "image", "images")
-MASK_FOLDERS = ("mask", "masks", "label", "labels")
+IMAGE_FOLDERS = ("img", "imgs", "image", "images", "jpegimages")
+MASK_FOLDERS = (
+    *("mask", "masks", "label", "labels", "annotation", "annotations", "segmentationclass"),
+    *("gt", "truth", "groundtruth", "ground_truth"),
+)
+MAP_WORDS = (*MASK_FOLDERS, "seg", "segmentation")  # in names of label maps beside images
 MASK_ENDING = "_mask"  # may be added to the name of an image in that of its label map
 OVERLAY = "_overlay"  # the end of the name of a picture of predicted parts
 
@@ -60,6 +64,8 @@ class LabelMaps:
         if any(map(usual.map_of, images)):
             return usual
         stems = {one.stem for one in folder.iterdir() if one.suffix.lower() in MASK_KINDS}
+        if images and folder.resolve() == images[0].parent.resolve():
+            stems.difference_update(image.stem for image in images)
         names = paired_names([image.stem for image in images], stems)
         if names:
             image, name = next(iter(names.items()))
@@ -90,8 +96,10 @@ def read_images(
     ----------
     paths : path or list of paths
         Image files and folders of them; ``NAME_mask`` and ``NAME_overlay`` beside ``NAME`` are no
-        images. A folder may instead hold two folders, ``img`` (or ``images``) and ``mask`` (or
-        ``masks``, ``labels``).
+        images, because predictions are called so. Where half of the files are called as the others
+        with a word such as ``NAME_seg`` or ``gt_NAME``, they are the label maps. A folder may
+        instead hold two folders, ``img`` (or ``images``) and ``mask`` (or ``masks``,
+        ``labels``, ``annotations``, ``gt``).
     masks : path, optional
         The folder of the label maps, which have the names of the images, or these with ``_mask``
         added, or names that all begin or end otherwise in the same way: images, of which every
@@ -182,8 +190,11 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     for several in (entries, [] if images is None else images.iterdir()):
         visible = [one for one in several if one.is_file() and not one.name.startswith(".")]
         files = {one for one in visible if one.suffix.lower() in IMAGE_KINDS}
+        files.difference_update(made_of_images(files))
         if files:
-            return sorted(files.difference(made_of_images(files))), masks
+            maps = names_apart({one.stem for one in files}, MAP_WORDS) if masks is None else {}
+            own = [one for one in files if one.stem in maps] if maps else files
+            return sorted(own), visible[0].parent if maps else masks
     folders = [
         one.name
         for one in inside.values()
@@ -236,11 +247,13 @@ def _needed_map_of(path: Path, masks: LabelMaps | None) -> Path:
         if masks is not None:
             raise DataError(f"{path}: no label map of that name in {masks.folder}")
         remedy = wording("masks=FOLDER", of_files=parameter("labels", "FOLDER"))
+        beside = LabelMaps(path.parent).map_of(path)
         raise DataError(
             f"{path}: no label map of that name, and no folder of masks was given: "
             "give the folder that holds images/ and masks/, or name that of the masks ("
             + remedy
             + ")"
+            + (f"; {beside} may be one, or a prediction" if beside else "")
         )
     return own
 

@@ -1,8 +1,10 @@
 """Names that belong together, because all differ in the same way: S1-eeg and S1-labels."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from itertools import takewhile
+
+LETTERS = re.compile("[a-z]+")
 
 
 def n_alike(*names: str) -> int:
@@ -30,6 +32,20 @@ def paired_names(names: Sequence[str], others: Set[str]) -> dict[str, str]:
             if all(before + part + after in others for part in parts):
                 possible.add(tuple(before + part + after for part in parts))
     return dict(zip(names, possible.pop(), strict=True)) if len(possible) == 1 else {}
+
+
+def names_apart(names: Set[str], words: Iterable[str]) -> dict[str, str]:
+    """Half of the names, each with the other one that has one of these words added; or {}."""
+    shortest = min(names, key=len, default="")
+    possible = []
+    for other in names:
+        before, own, after = other.partition(shortest)
+        if not own or {*LETTERS.findall((before + " " + after).lower())}.isdisjoint(words):
+            continue
+        pairs = {name: before + name + after for name in names if before + name + after in names}
+        if {*pairs}.isdisjoint(pairs.values()) and {*pairs, *pairs.values()} == names:
+            possible.append(pairs)
+    return possible[0] if len(possible) == 1 else {}
 
 
 def _digits_beside(parts: Sequence[str], before: str, after: str) -> tuple[str, str]:

@@ -135,6 +135,29 @@ def test_names_that_differ_in_several_ways_are_not_paired(names, others):
     assert paired_names(names, set(others)) == {}
 
 
+@cases("{}_seg", "gt_{}", "{}_masks", "{} label")
+def test_label_maps_may_stand_beside_images(tmp_path, called):
+    """They were taken for images without labels."""
+    halves = (np.arange(48).reshape(6, 8) // 24).astype(np.uint8)
+    names = ["sky", "sky_2", "sea"]
+    for name in names:
+        write(tmp_path / f"{name}.png", halves * 90)
+        write(tmp_path / f"{called.format(name)}.png", halves)
+    with pytest.warns(DataWarning, match=f"'{called.format('sea')}' is taken for that of 'sea'"):
+        images = read_images(tmp_path)
+    assert [one.name for one in images] == sorted(names)
+    assert [np.unique(one.labels).tolist() for one in images] == [[0, 1]] * 3
+
+
+def test_images_that_are_called_alike_are_no_label_maps(tmp_path):
+    for name in ("sky", "sky_blurred", "sea", "sea_blurred"):
+        write(tmp_path / f"{name}.png", np.zeros((6, 8), dtype=np.uint8))
+    assert len(read_images(tmp_path, need_labels=False)) == 4
+    write(tmp_path / "sky_mask.png", np.zeros((6, 8), dtype=np.uint8))
+    with pytest.raises(DataError, match=r"sky_mask.png may be one, or a prediction"):
+        read_images(tmp_path / "sky.png")
+
+
 def test_images_that_cannot_be_read_are_named(folder, tmp_path):
     def broken(name, content, message):
         path = folder / name
