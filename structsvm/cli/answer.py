@@ -1,9 +1,11 @@
 """The answer of ``structsvm try``: a learner, its judgement, and what is written and told."""
 
+import json
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,11 @@ from structsvm.cli.evaluate import called, readable
 from structsvm.cli.options import METHODS
 from structsvm.cli.outputs import Prediction, write_folder
 from structsvm.cli.parts import ENOUGH, Part
-from structsvm.cli.predict import answers_of, tell_names
+from structsvm.cli.predict import answers_of
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
 from structsvm.evaluation import LEARNED, NOTES, Verdict, baseline_in_words, classifiers_in
-from structsvm.io.folders import MODEL_NAME, PREDICTED
+from structsvm.io.folders import ANSWER, MODEL_NAME, PREDICTED
 from structsvm.learner import Learner
 from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.model_selection import MetricLearnerCV
@@ -24,6 +26,36 @@ from structsvm.plotting.report import page_of
 from structsvm.support import Interrupts, write_atomically
 
 MORE_MINUTES = "More --minutes learn from more of them, and judge by more."
+
+
+@dataclass(frozen=True)
+class Told:
+    """What an answer is told by; it is kept in a file, so that a later run can tell it again."""
+
+    chosen_by: str
+    plain: dict[str, Any]
+    scores: list[str]
+    notes: list[str]
+    advice: str
+
+    def keep(self, output: Path) -> None:
+        write_atomically(output / ANSWER, json.dumps(asdict(self), allow_nan=False).encode())
+
+    @classmethod
+    def earlier(cls, output: Path) -> "Told | None":
+        """What an earlier run has kept; None if that is not there, or no more as it was."""
+        with suppress(OSError, ValueError, TypeError):
+            return cls(**json.loads((output / ANSWER).read_text()))
+        return None
+
+    def tell(self, terminal: Terminal, can_refit: bool) -> None:
+        """Print scores and verdict, the paths of the files, and the candidates not tried."""
+        if self.chosen_by:
+            terminal.note(self.chosen_by)
+        terminal.report(self.plain, *self.scores)
+        refit = ["add --refit to learn what was chosen from all, the part held out as well\n"]
+        for note in [*self.notes, *refit * can_refit, self.advice]:
+            terminal.note(note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +129,7 @@ class Answer:
             train.inputs.save(self.held_out.learner, output / MODEL_NAME)
             write_atomically(output / "report.html", printable(self.page).encode())
             write_folder(output / PREDICTED, self.test.inputs, self.predicted)
+            self.told(output).keep(output)
 
     def replaces(self, earlier: "Answer") -> bool:
         """Whether this answer names states if an earlier one did, and has no larger loss."""
@@ -122,8 +155,8 @@ class Answer:
         )
         return f"first answer after {seconds:.0f} s; losses: {losses}"
 
-    def tell(self, terminal: Terminal, output: Path) -> None:
-        """Print scores and verdict, the paths of the files, and the candidates not tried."""
+    def told(self, output: Path) -> Told:
+        """What the answer is to be told by: as JSON, and in words."""
         evaluation = self.held_out.evaluation
         search = self.search
         chosen = self.held_out.learner.called
@@ -132,8 +165,6 @@ class Answer:
             chosen = search.best_candidate_
             untried = search.untried_
             chosen += "" if search.best_lam_ is None else f", lam {search.best_lam_:g}"
-            terminal.note(f"chosen by cross-validation: {chosen}")
-        tell_names(self.held_out.learner, terminal)
         is_crossed = self.verdict.evidence.cross_validated
         written = {
             "model": str(output / MODEL_NAME),
@@ -152,18 +183,19 @@ class Answer:
             **written,
         }
         *scores, _ = readable(evaluation)
-        terminal.report(plain, *scores, str(self.verdict))
-        terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
+        chosen_by = f"chosen by cross-validation: {chosen}" if search is not None else ""
+        notes = ["\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items())]
         if kinds := ", ".join(self.held_out.diagnosis.kinds):
-            terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
+            notes.append(f"possible faults, of which the report says what to do: {kinds}\n")
         if search is None:
-            terminal.note("nothing was compared with it: give more --minutes, or --resume\n")
+            notes.append("nothing was compared with it: give more --minutes, or --resume\n")
         elif untried:
             names = ", ".join(untried)
             minutes = math.ceil(sum(untried.values()) / 60)
-            terminal.note(
+            notes.append(
                 f"there was no time for {names}: --resume --minutes {minutes} tries them, too\n"
             )
+        return Told(chosen_by, plain, [*scores, str(self.verdict)], notes, self.advice)
 
 
 def verdict_of(

@@ -11,14 +11,13 @@ import math
 import time
 from argparse import Namespace
 from collections.abc import Mapping
-from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from structsvm.cli.allowed_time import A_FEW, Time
-from structsvm.cli.answer import Answer
+from structsvm.cli.answer import Answer, Told
 from structsvm.cli.guard import Guard, places
 from structsvm.cli.input_data import InputData
 from structsvm.cli.inputs import Reading, folders_of
@@ -30,6 +29,7 @@ from structsvm.cli.parts import (
     split_of,
     warn_of_copies,
 )
+from structsvm.cli.predict import tell_names
 from structsvm.cli.request import Request, typed_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.thinning import (
@@ -99,7 +99,7 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
     try:
         layers = _read(request, terminal, problem, plan)
     except OutOfTimeError:
-        _tell_of_answered(terminal, plan)
+        _tell_earlier(terminal, plan)
         return 0
     if len(layers) == 1:
         _try_layer(next(iter(layers.values())), plan)
@@ -107,11 +107,15 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
     return _try_each(layers, plan, terminal)
 
 
-def _tell_of_answered(terminal: Terminal, plan: TryPlan) -> None:
-    """Say that there was no time to judge the answer of an earlier run again."""
+def _tell_earlier(terminal: Terminal, plan: TryPlan) -> None:
+    """Tell the answer of an earlier run again, as it was told then."""
     output = plan.output
-    terminal.note(f"there was no time to judge it again: {output}/report.html has its figures")
-    terminal.report({"model": str(output / MODEL_NAME)})
+    told = Told.earlier(output)
+    terminal.note(f"there was no time to judge it again: this was the answer in {output}")
+    if told is None:  # of an earlier version, or damaged
+        terminal.report({"model": str(output / MODEL_NAME)})
+        return
+    told.tell(terminal, can_refit=not plan.refit)
 
 
 def _read(
@@ -177,7 +181,7 @@ def _try_layer(inputs: InputData, plan: TryPlan) -> None:
         with until(plan.end_again):
             whole = _checked(inputs, plan.allowed)
     except OutOfTimeError:
-        _tell_of_answered(terminal, plan)
+        _tell_earlier(terminal, plan)
         return
     split = split_of(whole.inputs, plan.split)
     if not is_chosen:
@@ -242,14 +246,10 @@ def _try_out(whole: Part, split: str | None, plan: TryPlan) -> None:
     except OutOfTimeError:
         terminal.note(f"there was no time to choose: {output} holds the answer so far")
     if answer is None:
-        answer = search.answer_so_far()
-    if answer is None:
-        _tell_of_answered(terminal, plan)
+        _tell_earlier(terminal, plan)
         return
-    answer.tell(terminal, output)
-    if not plan.refit:
-        terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
-    terminal.note(answer.advice)
+    tell_names(answer.held_out.learner, terminal)
+    answer.told(output).tell(terminal, can_refit=not plan.refit)
 
 
 class Search:
@@ -325,20 +325,6 @@ class Search:
                     return earlier
         answer.write(self.train, self.output)
         return answer
-
-    def answer_so_far(self) -> Answer | None:
-        """The answer that an earlier run has written, if there is time to judge it again."""
-        learner = load_learner(self.output / MODEL_NAME)
-        self.thin(FIRST_SAMPLES)
-        self.search.max_seconds = 0.0
-        with (
-            suppress(OutOfTimeError),
-            without_warnings(VerdictWarning),
-            until(self.allowed.over),
-        ):
-            self.search.choose(self.train.data, resume=self.output / TRIED_NAME)
-            return self._judged(learner, self.search)
-        return None
 
     def _answer(self, seconds: float, learned_by: float, late: float, over: float) -> Answer:
         """Choose in about so many seconds until ``late``, and judge until ``over``, or raise."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from structsvm.cli.allowed_time import Time
 from structsvm.cli.guard import Guard
-from structsvm.io.folders import MODEL_NAME, TRIED_NAME
+from structsvm.io.folders import ANSWER, MODEL_NAME, TRIED_NAME
 
 ALL = "all.structsvm"  # the model that --refit learns from all data
 
@@ -41,7 +41,7 @@ class TryPlan:
 
     def check(self) -> None:
         """Refuse to overwrite files that are there already, apart from predictions."""
-        names = [] if self.is_chosen else [MODEL_NAME, "report.html", TRIED_NAME]
+        names = [] if self.is_chosen else [MODEL_NAME, "report.html", TRIED_NAME, ANSWER]
         names += [ALL] if self.refit else []
         self.check_files([self.output / name for name in names])
 

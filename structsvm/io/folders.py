@@ -39,9 +39,10 @@ NUMBER_OF_TABLE = re.compile(r"_\d+$")
 """The end of the name of a table, if several are made of one file."""
 HIDDEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
 NO_RECORDINGS = ("index.csv", "readme.txt")  # unless a folder has no other files
-MODEL_NAME, PREDICTED, TRIED_NAME, READ = "model.structsvm", "predicted", "tried.npz", "read.txt"
-"""Names of the outputs of ``structsvm try``: a model, and beside it a folder and files, the last of
-which lists the files that were read, if there was no time for all."""
+MODEL_NAME, PREDICTED, TRIED_NAME = "model.structsvm", "predicted", "tried.npz"
+READ, ANSWER = "read.txt", "answer.json"
+"""Names of the outputs of ``structsvm try``: a model, and beside it a folder and files: what was
+tried, the files that were read, if there was no time for all, and what was told."""
 
 
 def find_recordings(
@@ -97,7 +98,7 @@ def checked_path(path: Path) -> Path:
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
     """The files of a folder and below by name, without hidden ones and those of ``try``."""
     above = {*above, os.path.realpath(folder)}
-    made = (PREDICTED, TRIED_NAME, READ) if (folder / MODEL_NAME).exists() else ()
+    made = (PREDICTED, TRIED_NAME, READ, ANSWER) if (folder / MODEL_NAME).exists() else ()
     for path in sorted(folder.iterdir()):
         if path.name.startswith(HIDDEN) or path.name in made:
             continue
