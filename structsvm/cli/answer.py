@@ -32,11 +32,11 @@ MORE_MINUTES = "More --minutes learn from more of them, and judge by more."
 class Told:
     """What an answer is told by; it is kept in a file, so that a later run can tell it again."""
 
-    chosen_by: str
-    plain: dict[str, Any]
-    scores: list[str]
-    notes: list[str]
-    advice: str
+    chosen_by: str  # what was chosen by cross-validation; "" if nothing was compared
+    plain: dict[str, Any]  # the result as JSON
+    scores: list[str]  # tables of scores, and the verdict
+    notes: list[str]  # where the files are, and what there was no time for
+    advice: str  # what to do, and the command that does it
 
     def keep(self, output: Path) -> None:
         write_atomically(output / ANSWER, json.dumps(asdict(self), allow_nan=False).encode())

@@ -14,9 +14,7 @@ from structsvm.errors import DataError, about, parameter, warn, wording
 from structsvm.support import Floats, Ints, counted, in_order_of_rows, refuse_repeated, some_of
 
 EVEN_STEPS = 1e-6  # part of a step by which equal steps may differ
-MOST_ROUNDED = (
-    0.5  # part of a step by which rounded steps differ, as 0.03 and 0.04 of 1/30, at most
-)
+MOST_ROUNDED = 0.5  # part of a step by which rounded steps differ at most: 0.03 and 0.04 of 1/30
 EVEN_PART = 0.9  # part of the steps of a counting column that are equal: some rows may be lost
 
 

@@ -230,13 +230,13 @@ def _blank_preamble(lines: list[str], options: FileOptions) -> None:
     """Blank what a device writes above its table: all before the first row as wide as the last."""
     last = [line for line in lines[-2 * SEVERAL_LINES :] if line.strip()]
     end = "\n".join(last[-SEVERAL_LINES:-1])  # the very last one may have been cut
-    separator = separator_in("\n".join(lines), options)
-    first = _widths(_head("\n".join(lines), separator)[:1])
-    if _widths(_head(end, separator)) == first != {1}:
-        return
+    text = "\n".join(lines)
+    separator = separator_in(text, options)
+    if _widths(_head(end, separator)) == _widths(_head(text, separator)[:1]) != {1}:
+        return  # the first row is as wide as the last ones
     separator = separator_in(end, options)
     widths = _widths(_head(end, separator))
-    head = _head("\n".join(lines), separator, MOST_ABOVE)
+    head = _head(text, separator, MOST_ABOVE)
     above = list(takewhile(lambda numbered: len(numbered[1]) not in widths, head))
     body = head[len(above) : -1][:ROWS_LOOKED_AT]
     if len(widths) != 1 or widths == {1} or not above or _widths(body) != widths:
