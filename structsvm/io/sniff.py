@@ -229,7 +229,11 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
 def _blank_preamble(lines: list[str], options: FileOptions) -> None:
     """Blank what a device writes above its table: all before the first row as wide as the last."""
     last = [line for line in lines[-2 * SEVERAL_LINES :] if line.strip()]
-    end = "\n".join(last[-SEVERAL_LINES:-1])  # the very last one may have been cut
+    last = last[-SEVERAL_LINES:-1]  # the very last one may have been cut
+    first = next(filter(str.strip, lines), "")
+    if len({(len(line.split()), *map(line.count, SEPARATORS)) for line in (first, *last)}) == 1:
+        return  # as of most tables, which need no further look
+    end = "\n".join(last)
     text = "\n".join(lines)
     separator = separator_in(text, options)
     if _widths(_head(end, separator)) == _widths(_head(text, separator)[:1]) != {1}:
