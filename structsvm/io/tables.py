@@ -54,6 +54,7 @@ from structsvm.support import (
 )
 
 ABOVE_HEADER = " leaves out a line above the header"
+TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # an error of pandas
 FEW_LABELS, ROWS_OF_A_LABEL = 50, 5
 """A column looks like one of labels with at most so many different values, of so many rows each."""
 
@@ -80,6 +81,13 @@ def read_frame(
         reason: str = "cannot be read: " + said_by(error, in_a_line=True)
         if isinstance(error, pandas.errors.EmptyDataError):
             reason = "the file is empty"
+        if more := TOO_MANY.search(str(error)):
+            first, line, own = more.groups()
+            reason = (
+                f"cannot be read: line {line} has {own} columns, and those above have {first}: put "
+                "a value that holds the mark between columns in quotes, or leave the line out, "
+                + parameter("skip_lines", [int(line)])
+            )
         raise DataError(f"{path}: " + reason) from error
 
 

@@ -241,6 +241,11 @@ class TestHeaders:
         assert found.X.shape == (20, 2)
         assert str(found.origin.format) == "line 1, 2 left out"
 
+    def test_a_line_of_too_many_columns_is_named(self, tmp_path):
+        path = put(tmp_path, "x,y,label\n1,2,rest\n3,4,5,rest\n5,6,walk\n")
+        with pytest.raises(DataError, match=r"line 3 has 4 columns, .* have 3: .*skip_lines=\[3\]"):
+            read_recording(path)
+
     def test_a_table_below_another_one_of_as_many_rows_is_refused(self, tmp_path):
         many = "".join(f"{k}.5,1,2,3,4\n" for k in range(600))
         path = put(tmp_path, "a,b,c,d,e\n" + many + "x,y,label\n" + columns(*SCALED[:2]))
