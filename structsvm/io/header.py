@@ -69,9 +69,16 @@ def _lacks_name_of_index(header: Sequence[str], below: Sequence[Sequence[str]]) 
     """Whether rows have one cell more than the header, their number in front, as R writes them."""
     if min(len(header), len(below)) < 2 or {*map(len, below)} != {len(header) + 1}:
         return False
+    if are_closed(below):  # the number is the first of the columns
+        return False
     cells = [row[0].strip('"') for row in below]
     first = int(cells[0]) if cells[0].isdigit() else 0
     return cells == [str(first + k) for k in range(len(cells))]
+
+
+def are_closed(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows end with a mark after the last value."""
+    return not any(row[-1].strip() for row in rows)
 
 
 def _count_words(below: Sequence[Sequence[str]]) -> int:

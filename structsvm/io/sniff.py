@@ -19,7 +19,7 @@ from typing import Any
 
 from structsvm.errors import DataError, DataWarning, parameter, without_warnings
 from structsvm.io.decoding import decoded, is_text
-from structsvm.io.header import Layout, are_numbers, layout_of
+from structsvm.io.header import Layout, are_closed, are_numbers, layout_of
 from structsvm.io.recording import BLANKS_BETWEEN, FileOptions
 from structsvm.support import check_bytes, is_number_text, listed, some_of
 
@@ -245,11 +245,15 @@ def _blank_preamble(lines: list[str], options: FileOptions) -> None:
     body = head[len(above) : -1][:ROWS_LOOKED_AT]
     if len(widths) != 1 or widths == {1} or not above or _widths(body) != widths:
         return
-    number, row = above[-1]
-    is_wide = len(above) == 1 and len(row) > max(widths) and not any(map(is_number_text, row))
-    if is_wide or len(row) + 1 in widths:
+    row = above[-1][1]
+    if len(row) + 1 in widths and are_closed([row for _, row in body]):
+        above.pop()  # a header, which has no mark at the end
+    elif len(row) + 1 in widths:
         return  # it may be the header
-    lines[:number] = [""] * number
+    elif len(above) == 1 and len(row) > max(widths) and not any(map(is_number_text, row)):
+        return  # the header of rows that are too short
+    if above:
+        lines[: above[-1][0]] = [""] * above[-1][0]
 
 
 def _widths(rows: Sequence[tuple[int, Sequence[str]]]) -> set[int]:

@@ -11,6 +11,13 @@ VALUES = np.array([1.5, -0.25, 3.0, 2.5, -4.0, 0.5, 7.25, 1.0, -2.5, 0.25, 6.0, 
 STATES = np.repeat(["café", "rue"], 6)
 OTHERS = [[2, 3], [0, 7, 11], [5]]
 ROWS = list(zip(VALUES.tolist(), STATES.tolist(), strict=True))
+DEVICE = (
+    "Export 5.0\nIdentity: r3\nWeight: 212\n\n"
+    + "Kind,Mean,Least,Most,Sum,Share,Rate\n"
+    + "".join(f"night {k},{k}.5,0,9,{20 * k},0.5,2\n" for k in range(70))
+    + "\n\nChannels:\n"
+)
+"""What a device may write above a table: lines of other widths, among them another table."""
 
 
 def put(folder, content, name="one.csv"):
@@ -241,6 +248,16 @@ class TestHeaders:
         assert found.X.shape == (20, 2)
         assert str(found.origin.format) == "line 1, 2 left out"
 
+    @cases(*[(above, mark) for above in ("", "Serial: 1\n\n", DEVICE) for mark in ",;"])
+    def test_marks_that_end_rows_alone_are_no_column(self, tmp_path, above, separator):
+        """A first column that counts was taken for the row numbers of R: all names moved by one."""
+        rows = "".join(f"{k},{v},{name},\n" for k, (v, name) in enumerate(ROWS))
+        path = put(tmp_path, above + ("x,y,label\n" + rows).replace(",", separator))
+        found = read_recording(path)
+        assert found.features == ("x", "y")
+        np.testing.assert_array_equal(found.X, np.column_stack([range(12), VALUES]))
+        assert found.y.tolist() == STATES.tolist()
+
     def test_a_line_of_too_many_columns_is_named(self, tmp_path):
         path = put(tmp_path, "x,y,label\n1,2,rest\n3,4,5,rest\n5,6,walk\n")
         with pytest.raises(DataError, match=r"line 3 has 4 columns, .* have 3: .*skip_lines=\[3\]"):
@@ -260,14 +277,6 @@ class TestHeaders:
 
 
 # ---- all of these together: a table is read as it was meant, or refused, and never read as another
-
-DEVICE = (
-    "Export 5.0\nIdentity: r3\nWeight: 212\n\n"
-    + "Kind,Mean,Least,Most,Sum,Share,Rate\n"
-    + "".join(f"night {k},{k}.5,0,9,{20 * k},0.5,2\n" for k in range(70))
-    + "\n\nChannels:\n"
-)
-"""What a device may write above a table: lines of other widths, among them another table."""
 
 CHOICES = {
     "encoding": ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252", "of lines"),
