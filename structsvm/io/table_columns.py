@@ -169,7 +169,8 @@ def with_dates(frame: Any, columns: Sequence[str], origin: Origin) -> tuple[Any,
     firsts = {name: _times_in(frame[name].dropna()[:FIRST_DATES], origin) for name in words}
     names = [name for name, times in firsts.items() if times is not None and times.holds_dates]
     first = firsts[names[0]] if names else None
-    if len(names) == 2 and (whole := _with_clock(frame, names)) not in names:
+    both = frame[names].dropna()[:FIRST_DATES]
+    if len(names) == 2 and (whole := _with_clock(both, names)) not in names:
         frame = with_one(frame, whole, names)
         names = [whole]
         first = _times_in(frame[whole][:FIRST_DATES], origin)
@@ -184,10 +185,12 @@ def with_dates(frame: Any, columns: Sequence[str], origin: Origin) -> tuple[Any,
 
 def with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
     """Replace several columns by one of their texts, blank where one of them is."""
-    parts = [_stripped(frame[column]) for column in columns]
-    texts = [part.astype(str).str.removesuffix(MIDNIGHT) for part in parts]
+    texts = [frame[column].astype(str).str.strip() for column in columns]
+    is_blank = frame[list(columns)].isna().any(axis=1) | np.any(
+        [one == "" for one in texts], axis=0
+    )
+    texts = [text.str.removesuffix(MIDNIGHT) for text in texts]
     whole = texts[0].str.cat(texts[1:], sep=" ")
-    is_blank = np.any([part.isna() | (part == "") for part in parts], axis=0)
     return frame.drop(columns=list(columns)).assign(**{name: whole.mask(is_blank)})
 
 
