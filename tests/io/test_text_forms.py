@@ -1,5 +1,7 @@
 """Text tables in many forms: encodings, signs, headers or none."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from cases import cases
@@ -248,7 +250,7 @@ class TestHeaders:
         assert found.X.shape == (20, 2)
         assert str(found.origin.format) == "line 1, 2 left out"
 
-    @cases(*[(above, mark) for above in ("", "Serial: 1\n\n", DEVICE) for mark in ",;"])
+    @cases(*product(("", "Serial: 1\n\n", DEVICE), ",;"))
     def test_marks_that_end_rows_alone_are_no_column(self, tmp_path, above, separator):
         """A first column that counts was taken for the row numbers of R: all names moved by one."""
         rows = "".join(f"{k},{v},{name},\n" for k, (v, name) in enumerate(ROWS))
