@@ -297,7 +297,8 @@ def _may_begin(now: Progress, rules: Rules, c: int, t: int, opened: float) -> bo
             if value <= candidates[left - 1].value:
                 continue  # of candidates of length L or more, the best one is enough
             left -= 1
-        _move(now, c, k, left)
+        if k != left:
+            _move(now, c, k, left)
         left += 1
     state.n = left
     if left == candidates.size:
@@ -317,7 +318,8 @@ def _thin(now: Progress, c: int) -> None:
     while k < state.n:
         pair = 2 if k + 1 < older else 1
         better = k + 1 if pair == 2 and candidates[k + 1].value > candidates[k].value else k
-        _move(now, c, better, left)
+        if better != left:
+            _move(now, c, better, left)
         left += 1
         k += pair
     state.n = left
@@ -328,10 +330,9 @@ def _move(now: Progress, c: int, k: int, to: int) -> None:
     """Put candidate k in the place of a dropped one, which is never the best one."""
     if now.states[c].best == k:
         now.states[c].best = to
-    if k != to:
-        now.candidates[c, to] = now.candidates[c, k]
-        for i in range(now.means.shape[1]):
-            now.means[to, i] = now.means[k, i]
+    now.candidates[c, to] = now.candidates[c, k]
+    for i in range(now.means.shape[1]):
+        now.means[to, i] = now.means[k, i]
 
 
 @inner(no_cpython_wrapper=False)

@@ -115,7 +115,8 @@ class GivenScores(Stage):
     def _of(self, X: Floats, where: str) -> Floats:
         p = X.take(self.columns, axis=1)
         without = self._without_column
-        p[:, without] = 0.0
+        if without.size:
+            p[:, without] = 0.0
         if p.min(initial=0.0) < 0.0:
             t, c = np.argwhere(p < 0.0)[0].tolist()
             raise DataError(
