@@ -13,14 +13,7 @@ from pathlib import Path
 
 from structsvm.errors import SettingsError
 from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS
-from structsvm.io.folders import (
-    ANSWER,
-    PREDICTED,
-    READ,
-    RECORDING_KINDS,
-    TRIED_NAME,
-    predictions_among,
-)
+from structsvm.io.folders import BESIDE_MODEL, RECORDING_KINDS, predictions_among
 from structsvm.io.image_folder import MASK_ENDING, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.sniff import kind_of
@@ -88,7 +81,7 @@ class Guard:
                 yield path
                 continue
             files = [one for one in path.rglob("*") if kind_of(one) in READ_KINDS]
-            own = {PREDICTED, TRIED_NAME, READ, ANSWER}
+            own = {*BESIDE_MODEL}
             files = [one for one in files if not own & {*one.relative_to(path).parts}]
             predictions = predictions_among(files) + made_of_images(files)
             yield from set(files).difference([] if path == self.labels else predictions)

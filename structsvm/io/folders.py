@@ -43,6 +43,7 @@ MODEL_NAME, PREDICTED, TRIED_NAME = "model.structsvm", "predicted", "tried.npz"
 READ, ANSWER = "read.txt", "answer.json"
 """Names of the outputs of ``structsvm try``: a model, and beside it a folder and files: what was
 tried, the files that were read, if there was no time for all, and what was told."""
+BESIDE_MODEL = (PREDICTED, TRIED_NAME, READ, ANSWER)
 
 
 def find_recordings(
@@ -98,7 +99,7 @@ def checked_path(path: Path) -> Path:
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
     """The files of a folder and below by name, without hidden ones and those of ``try``."""
     above = {*above, os.path.realpath(folder)}
-    made = (PREDICTED, TRIED_NAME, READ, ANSWER) if (folder / MODEL_NAME).exists() else ()
+    made = BESIDE_MODEL if (folder / MODEL_NAME).exists() else ()
     for path in sorted(folder.iterdir()):
         if path.name.startswith(HIDDEN) or path.name in made:
             continue

@@ -8,7 +8,8 @@ from structsvm.support import is_number_text
 
 MISSING_WORDS = {
     *("", "-", "--", "---", "\u2013", "\u2014", "\u2212", "?", ".", "*"),
-    *("na", "n.a.", "n/a", "nan", "nd", "n.d.", "none", "kz"),
+    *("na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
+    "kz",  # no number, in German
     *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }

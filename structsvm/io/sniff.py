@@ -245,15 +245,21 @@ def _blank_preamble(lines: list[str], options: FileOptions) -> None:
     body = head[len(above) : -1][:ROWS_LOOKED_AT]
     if len(widths) != 1 or widths == {1} or not above or _widths(body) != widths:
         return
-    row = above[-1][1]
-    if len(row) + 1 in widths and are_closed([row for _, row in body]):
+    rows = [row for _, row in above]
+    if len(rows[-1]) + 1 in widths and are_closed([row for _, row in body]):
         above.pop()  # a header, which has no mark at the end
-    elif len(row) + 1 in widths:
-        return  # it may be the header
-    elif len(above) == 1 and len(row) > max(widths) and not any(map(is_number_text, row)):
-        return  # the header of rows that are too short
+    elif len(rows[-1]) + 1 in widths or _are_table(rows, max(widths)):
+        return
     if above:
         lines[: above[-1][0]] = [""] * above[-1][0]
+
+
+def _are_table(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether rows above those of a width are a header, or one with rows of its own below."""
+    if any(map(is_number_text, rows[0])) or len({*map(len, rows)}) > 1:
+        return False
+    own = list(zip(*rows[1:], strict=True))
+    return len(rows[0]) > width if not own else any(map(are_numbers, own))
 
 
 def _widths(rows: Sequence[tuple[int, Sequence[str]]]) -> set[int]:

@@ -265,8 +265,9 @@ class TestHeaders:
         with pytest.raises(DataError, match=r"line 3 has 4 columns, .* have 3: .*skip_lines=\[3\]"):
             read_recording(path)
 
-    def test_a_table_below_another_one_of_as_many_rows_is_refused(self, tmp_path):
-        many = "".join(f"{k}.5,1,2,3,4\n" for k in range(600))
+    @cases(5, 100, 600)
+    def test_a_table_below_another_one_is_refused(self, tmp_path, n):
+        many = "".join(f"{k}.5,1,2,3,4\n" for k in range(n))
         path = put(tmp_path, "a,b,c,d,e\n" + many + "x,y,label\n" + columns(*SCALED[:2]))
         with pytest.raises(DataError):
             read_recording(path, label_column="e")
