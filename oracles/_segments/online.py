@@ -19,7 +19,7 @@ from structsvm.support import Floats, all_within, is_number, is_whole, refuse_un
 
 AT_ONCE = 4096  # samples that one compiled call searches; between calls old paths are dropped
 LARGEST_COUNT = 2**20  # the largest number of columns and of candidates for which there is memory
-LEAST_BETWEEN, N_COPIES = 64, 16  # samples between two copies at least, and the number of copies
+LEAST_BETWEEN, N_COPIES = 32, 32  # samples between two copies at least, and the number of copies
 
 Segment = tuple[int, int]
 """The first sample of a segment, and the number of its state; 0 where there are no states."""
@@ -113,7 +113,7 @@ class OnlineSearch:
         """Append samples to those that are needed, and take a copy of the progress if it is due."""
         if self.n_given >= self.due:
             self.copies.append(self.now.copy())
-            self.due = self.n_given + max(LEAST_BETWEEN, self.rules.lengths.shape[1] // 4)
+            self.due = self.n_given + max(LEAST_BETWEEN, self.rules.lengths.shape[1] // 8)
         n = self.n_given - self.first
         if n + len(samples) > len(self.rows):
             needed = self._needed(self.copies[0].n_samples)
@@ -138,7 +138,8 @@ class OnlineSearch:
         for begin in range(self.now.n_samples, end, AT_ONCE):
             stop = min(end, begin + AT_ONCE)
             self._make_room(len(self.now.states) * (stop - begin + 1))
-            is_another |= running.go_on(self.now, self.rules, rows, self.first, stop, *self.barred)
+            where = rows, self.first, stop, *self.barred
+            is_another |= running.go_on(*self.now, *self.rules, *where)
         return is_another
 
     def _make_room(self, n: int) -> None:

@@ -13,7 +13,7 @@ from structsvm.data import UNKNOWN, Instance, States, filled
 from structsvm.errors import DataError, SettingsError, nth, warn, wording
 from structsvm.features.frames import SUM_TOLERANCE
 from structsvm.learner.stages import Stage
-from structsvm.support import Floats, Ints, counted, some_of
+from structsvm.support import Floats, Ints, counted, inner, some_of
 
 PREFIX = "probability_"
 """What tables of scores, such as those of SimBA, write before names of states, in any case."""
@@ -102,9 +102,9 @@ class GivenScores(Stage):
         return [replace(instance, states=p) for instance, p in zip(instances, scores, strict=True)]
 
     def online(self, X: Floats) -> Floats:
-        """The scores of the states at each sample, whose sum is looked at as a whole."""
+        """The scores of the states at each sample."""
         p = self._of(X, "")
-        if self.are_shares and abs(p.sum() - len(p)) > SUM_TOLERANCE * len(p):
+        if self.are_shares and _least_and_off(p)[1] > SUM_TOLERANCE:
             warn("scores do not sum to one, as those of training do; they are taken as they are")
         return p
 
@@ -117,7 +117,7 @@ class GivenScores(Stage):
         without = self._without_column
         if without.size:
             p[:, without] = 0.0
-        if p.min(initial=0.0) < 0.0:
+        if _least_and_off(p)[0] < 0.0:
             t, c = np.argwhere(p < 0.0)[0].tolist()
             raise DataError(
                 where + f"the score {p[t, c]:g} of {self.classes[c]!s} at sample {t} is negative, "
@@ -196,16 +196,29 @@ def _best_order(means: Floats) -> Ints | None:
 
 def warn_of_sums(scores: Sequence[Floats]) -> bool:
     """Warn of a recording whose scores do not sum to one; whether those of all do."""
-    sums = [float(np.abs(p.sum(axis=1) - 1.0).max(initial=0.0)) for p in scores]
-    if max(sums, default=0.0) <= SUM_TOLERANCE:
+    off = [_least_and_off(p)[1] for p in scores]
+    if max(off, default=0.0) <= SUM_TOLERANCE:
         return True
-    worst = int(np.argmax(sums))
+    worst = int(np.argmax(off))
     warn(
         nth("recording", worst)
-        + f": scores do not sum to one, off by {sums[worst]:.3g} at most; they are taken as they "
-        "are"
+        + f": scores do not sum to one, off by {off[worst]:.3g} at most; they are taken as they are"
     )
     return False
+
+
+@inner(no_cpython_wrapper=False)
+def _least_and_off(p: Floats) -> tuple[float, float]:
+    """The least score, at most 0, and how far the scores of a sample sum from one at most."""
+    least = 0.0
+    off = 0.0
+    for t in range(len(p)):
+        total = 0.0
+        for c in range(p.shape[1]):
+            total += p[t, c]
+            least = min(least, p[t, c])
+        off = max(off, abs(total - 1.0))
+    return least, off
 
 
 def warn_of_scores(scores: Sequence[Floats], codes: Sequence[Ints], classes: Any) -> None:
