@@ -37,7 +37,7 @@ ROLE_WORDS = {
         code trialtype evento comportamiento conducta comportamento comportement evenement ereignis
         verhalten etiqueta actividad estado clase accion rotulo atividade classe acao etiquette
         activite etat aktivitat zustand klasse etichetta attivita stato azione type tipo description
-        stage phase status mode value""",
+        stage phase status mode value species""",
     "recording": """recording observation file filename session trip video media series grabacion
         archivo gravacao arquivo viagem sessao enregistrement fichier trajet aufnahme datei fahrt
         sitzung registrazione viaggio sessione sesion viaje""",

@@ -91,7 +91,7 @@ class LabelColumns:
     @property
     def is_elan(self) -> bool:
         """Whether this is ELAN's text with a header."""
-        return self.start.startswith(OF_ELAN)
+        return self.start.startswith("Begin Time - ")  # Raven has "Begin Time (s)"
 
     @property
     def tiers(self) -> list[str]:

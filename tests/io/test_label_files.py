@@ -517,6 +517,17 @@ class TestFiles:
         assert read_intervals(elan, tier="gait") == {"walk": WALK}
         assert read_intervals(elan, tier="hands") == {"walk": [Interval(0.0, 9.0, "up")]}
 
+    def test_selections_of_raven_are_read_by_their_species(self, tmp_path):
+        raven = tmp_path / "walk.selections.txt"
+        head = ("Selection", "View", "Begin Time (s)", "End Time (s)", "Low Freq (Hz)", "Species")
+        rows = [(k, "Spectrogram 1", i.start, i.end, 900.5, i.label) for k, i in enumerate(WALK)]
+        lines = ["\t".join(map(str, row)) for row in (head, *rows)]
+        raven.write_text("\n".join(lines) + "\n")
+        assert read_intervals(raven) == {"walk.selections": WALK}
+        raven.write_text("\n".join(line.rpartition("\t")[0] for line in lines) + "\n")
+        with pytest.raises(DataError, match="no column of the label; the columns are Selection"):
+            read_intervals(raven)
+
     @pytest.mark.parametrize("sep", ["\t", ","])
     def test_tabular_events_of_boris_before_version_8_are_read(self, tmp_path, sep):
         """Lines on the observation stand before the table, and Status says what happens."""
