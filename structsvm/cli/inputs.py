@@ -83,7 +83,9 @@ class Reading:
             if is_learned_from:
                 is_whole = len(layers) == 1 and request.regions is None
                 refuse_without_changes(whole if is_whole else [], apart=request.labels is not None)
-                whole = whole if request.counts_samples else _chosen_windows(whole, terminal)
+                of_layer = f"{name}: " * (len(layers) > 1)
+                if not request.counts_samples:
+                    whole = _chosen_windows(whole, terminal, of_layer)
             label = options.label_column or "label"
             by_layer[name] = InputData(request, terminal, whole, problem, label=label, read=read)
         return by_layer
@@ -208,7 +210,9 @@ def folders_of(output: Path, layers: Sequence[str]) -> dict[str, Path]:
     return folders
 
 
-def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Recording]:
+def _chosen_windows(
+    recordings: list[Recording], terminal: Terminal, of_layer: str
+) -> list[Recording]:
     """Average samples to windows, if segments are longer than learning needs."""
     window, usual = window_for(recordings)
     if window == 1:
@@ -220,8 +224,8 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
         unit = "s" if axis.holds_dates else f"of {axis.name!r}"
         lasting = f" ({window * axis.usual_step:.3g} {unit})"
     terminal.note(
-        f"averaged to windows of {window} samples{lasting}: the shortest usual segment has "
-        f"{usual:,}; --set files.window=1 learns from each sample"
+        f"{of_layer}averaged to windows of {window} samples{lasting}: the shortest usual segment "
+        f"has {usual:,}; --set files.window=1 learns from each sample"
     )
     return windows
 

@@ -20,6 +20,9 @@ MOST_PAIRS, TOUCHING_PAIRS = 0.9, 0.1
 neighbours touch."""
 SLIGHT = 0.05
 """Part of the shorter of two stretches up to which an overlap is an inexact mark of one moment."""
+LITTLE, MOST_OF_ONE = 0.01, 0.5
+"""Where no more than this part of all that is labelled has two labels, overlaps are inexact marks
+up to this part of the shorter stretch."""
 OF_A_CLOCK = re.compile(r"\d:\d\d(:\d\d([.,]\d+)?)?")
 AT_MIDNIGHT = re.compile(r".*\d[ T]00:00:00")
 DAY = 86400.0
@@ -62,8 +65,9 @@ class MeaningOfEnds:
 
     reach: float | None = None
     """How long stretches last beyond their ends, if these are the times of their last samples."""
-    are_shared: bool = False
-    """Whether neighbours with a small gap or overlap meet where the later one begins."""
+    slight: float = 0.0
+    """Part of the shorter of two neighbours up to which they overlap and are meant to meet, where
+    the later one begins; 0 if gaps and overlaps are meant as they are."""
     from_one: bool = False  # whether samples are counted from 1
 
     def __str__(self) -> str:
@@ -71,7 +75,7 @@ class MeaningOfEnds:
             "the next stretch begins a step after the end of the one before, so that ends are "
             "taken for those of last samples": self.reach is not None,
             "stretches that are hardly apart, or hardly overlap, meet where the later one "
-            "begins": self.are_shared,
+            "begins": self.slight > 0,
             "samples are counted from 1": self.from_one,
         }
         return ", and ".join(words for words, is_so in said.items() if is_so)
@@ -82,7 +86,7 @@ class MeaningOfEnds:
 
         Where most neighbours that touch are apart by one step of the samples, or by one unit of the
         last digit of their times, ends are those of last samples. Where most are apart by less, or
-        overlap a little, they are meant to meet.
+        overlap a little, or where hardly anything has two labels, they are meant to meet.
         """
         rows = [one.row for one in chain.from_iterable(stretches for stretches, _ in several)]
         unit = _last_digit(rows)
@@ -96,7 +100,7 @@ class MeaningOfEnds:
                 step = _step(axis)
                 n_pairs += 1
                 n_touching += gap <= max(step, unit) * (1 + SAME_TIME)
-                n_slight += _is_slight(pair, axis)
+                n_slight += _is_slight(pair, axis, SLIGHT)
                 n_units += abs(gap - unit) <= SAME_TIME * unit
                 if _is_one_step(pair, axis):
                     steps.append(step)
@@ -105,13 +109,18 @@ class MeaningOfEnds:
             reach = float(np.median(steps))
         elif n_units >= max(MOST_PAIRS * n_pairs, 1):
             reach = unit
-        are_shared = reach is None and n_slight >= max(MOST_PAIRS * n_touching, 1)
-        return cls(reach, are_shared, _are_from_one(several, reach))
+        slight = 0.0
+        if reach is None and n_slight >= max(MOST_PAIRS * n_touching, 1):
+            slight = SLIGHT
+        if reach is None and _hardly_overlap(several):
+            slight = MOST_OF_ONE
+        return cls(reach, slight, _are_from_one(several, reach))
 
     def spans(self, stretches: Sequence[PlacedRow], axis: TimeAxis) -> list[Span]:
         """The first sample of each stretch, the one after its last, and its row."""
-        pairs = pairs_in_time(stretches) if self.are_shared else ()
-        ends = {id(a): axis.first_from(b.start) for a, b in pairs if _is_slight((a, b), axis)}
+        pairs = pairs_in_time(stretches) if self.slight else ()
+        meeting = [pair for pair in pairs if _is_slight(pair, axis, self.slight)]
+        ends = {id(a): axis.first_from(b.start) for a, b in meeting}
         return [
             (axis.first_from(one.start), ends.get(id(one), self._end(one, axis)), one.row)
             for one in stretches
@@ -150,13 +159,33 @@ def _gap(pair: Pair, axis: TimeAxis) -> float:
     return float((pair[1].start - pair[0].end) / axis.span(1.0))
 
 
-def _is_slight(pair: Pair, axis: TimeAxis) -> bool:
+def _is_slight(pair: Pair, axis: TimeAxis, part: float) -> bool:
     """Whether two are apart, but by less than a step, or overlap by little more."""
     gap = _gap(pair, axis)
     less = _step(axis) * (1 - SAME_TIME)
-    lengths = [(one.end - one.start) / axis.span(1.0) for one in pair if one.end is not None]
-    shorter = float(min(lengths))
-    return 0 < abs(gap) <= (less if gap > 0 else max(min(less, shorter / 2), SLIGHT * shorter))
+    shorter = min(_lengths(pair, axis))
+    return 0 < abs(gap) <= (less if gap > 0 else max(min(less, shorter / 2), part * shorter))
+
+
+def _lengths(stretches: Sequence[PlacedRow], axis: TimeAxis) -> list[float]:
+    """The lengths of stretches that have an end; of dates, in seconds."""
+    ended = [one for one in stretches if one.end is not None]
+    return [float((one.end - one.start) / axis.span(1.0)) for one in ended]
+
+
+def _hardly_overlap(several: Sequence[tuple[Sequence[PlacedRow], TimeAxis]]) -> bool:
+    """Whether stretches of two labels overlap, in all hardly, and none lies mostly in another."""
+    overlapped = labelled = 0.0
+    for stretches, axis in several:
+        labelled += sum(_lengths(stretches, axis))
+        for pair in pairs_in_time(stretches):
+            common = min(-_gap(pair, axis), *_lengths(pair, axis))
+            if common <= 0 or pair[0].row.label == pair[1].row.label:
+                continue
+            if common > MOST_OF_ONE * min(_lengths(pair, axis)):
+                return False
+            overlapped += common
+    return 0 < overlapped <= LITTLE * labelled
 
 
 def _is_one_step(pair: Pair, axis: TimeAxis) -> bool:

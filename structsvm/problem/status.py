@@ -58,7 +58,7 @@ class Status(Enum):
     HEURISTIC = "no better labelling was found, but a heuristic oracle cannot certify optimality"
     CONTRADICTED = "the bounds cross: a heuristic oracle found less than there is"
     STATIONARY = "stationary within the tolerance: a local minimum of a nonconvex objective"
-    NOTHING_TO_LEARN = "the null metric is already optimal within the tolerance: nothing to learn"
+    NOTHING_TO_LEARN = "nothing to learn: without it the objective is optimal within the tolerance"
     CLOSED_FORM = "computed in closed form: no objective was minimised, and nothing is certified"
 
     @property
@@ -173,7 +173,8 @@ class Solution:
     """The same with what heuristic oracles say that they may have missed; infinity where they do
     not say, or where an oracle was caught finding less than it claims."""
     null: float
-    """F(0), the objective of the null metric, which stands for no learning. It is at least 1e-9 of
+    """The objective without learning: F(0), of the null metric, or, of a segmenter of states, that
+    of the weights that counts of the labels give. It is at least 1e-9 of
     the size of its terms, because a smaller difference is rounding and no gain."""
     status: Status
     n_iter: int
@@ -207,7 +208,7 @@ class Solution:
         if self.status is Status.CLOSED_FORM:
             return f"{self.status.value}, {self.seconds:.1f} s."
         lines = (
-            f"between {self.lower:.6g} and {self.upper:.6g} (null metric {self.null:.6g}), "
+            f"between {self.lower:.6g} and {self.upper:.6g} (without learning {self.null:.6g}), "
             f"relative gap {self.gap:.2g} ({self.bound})"
         )
         if self.stationarity is not None:

@@ -31,6 +31,11 @@ def cow(times=T, name="cow", column="t"):
     return Recording(name, np.zeros((60, 1)), None, ("x",), time=axis)
 
 
+def fine_cow():
+    times = TimeAxis("t", np.arange(600) / 10)
+    return Recording("cow", np.zeros((600, 1)), None, ("x",), time=times)
+
+
 def table(header, rows):
     return "\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n"
 
@@ -267,12 +272,8 @@ def test_inexact_boundaries_are_moved_to_samples(tmp_path, rows):
     """Neighbours were layers of their own where they overlap at a sample."""
     with pytest.warns(DataWarning, match=SLIGHT):
         assert labels(tmp_path, table("start,end,label", rows)) == Y
-    fine = cow(T)
-    fine = Recording(
-        "cow", np.zeros((600, 1)), None, ("x",), time=TimeAxis("t", np.arange(600) / 10)
-    )
     with pytest.warns(DataWarning):
-        layers = layers_of([fine], tmp_path / "cow.csv", blanks=True)
+        layers = layers_of([fine_cow()], tmp_path / "cow.csv", blanks=True)
     assert len(layers) == 1 + any(a % 1 for a, _, _ in rows)
 
 
@@ -293,6 +294,24 @@ def test_overlapping_labels_become_layers(tmp_path):
     (tmp_path / "cow.csv").write_text(table("start,end,label", [(0, 40, "a"), (30, 60, "b")]))
     with pytest.warns(DataWarning, match="each label is a layer of its own"):
         assert list(layers_of([cow()], tmp_path / "cow.csv")) == ["a", "b"]
+
+
+def test_a_few_overlaps_by_hand_are_no_layers(tmp_path):
+    """Of real tracks of Audacity a song of thirty syllables was thirty layers, for 20 ms."""
+    rows = [(5 * k, 5 * k + 5, "ab"[k % 2]) for k in range(12)]
+    rows[3] = 15, 20.5, "b"  # half a second of sixty
+    with pytest.warns(DataWarning, match=SLIGHT):
+        found = labels(tmp_path, table("start,end,label", rows))
+    assert found == [*["a"] * 5, *["b"] * 5] * 6
+    for often in ([1, 3], [3, 5, 7]):  # too much of sixty
+        more = [(a, 5 * k + 5.5 if k in often else b, x) for k, (a, b, x) in enumerate(rows)]
+        (tmp_path / "cow.csv").write_text(table("start,end,label", more))
+        with pytest.warns(DataWarning, match="each label is a layer of its own"):
+            assert len(layers_of([cow()], tmp_path / "cow.csv")) == 2
+    inside = [*rows[:3], (15, 20, "b"), (16, 16.5, "c"), *rows[4:]]
+    (tmp_path / "cow.csv").write_text(table("start,end,label", inside))
+    with pytest.warns(DataWarning, match="each label is a layer of its own"):
+        assert len(layers_of([fine_cow()], tmp_path / "cow.csv")) == 3
 
 
 # ---- times, however they are written
