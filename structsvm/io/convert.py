@@ -27,7 +27,7 @@ OTHERS = (*FRAMES, *OF_R, *EDF, WFDB, *HDF5, ".mat", ".npy", ".xls", ".ods", *CO
 """Kinds that may well hold recordings, but are not read."""
 LARGEST_LOOKED_INTO = 2**28  # bytes: larger files are not opened to find out what they hold
 FIRST_OF_HDF5 = b"MATLAB 7.3"
-SAVED = "to_csv({!r}, index=False)"
+SAVED = "to_csv(f.with_suffix('.csv'), index=False)"
 
 
 def advice_on(path: Path, kinds: Sequence[str]) -> str:
@@ -38,7 +38,7 @@ def advice_on(path: Path, kinds: Sequence[str]) -> str:
 
 
 def line_for(path: Path) -> str | None:
-    """The line that converts a file to a table or an .npz file; None if none is known."""
+    """The line that makes tables or .npz files of files like this in its folder; None without."""
     try:
         return _line(path) if path.stat().st_size <= LARGEST_LOOKED_INTO else None
     except Exception:  # a foreign file can raise nearly anything in its reader
@@ -47,21 +47,17 @@ def line_for(path: Path) -> str | None:
 
 def _line(path: Path) -> str | None:
     kind = kind_of(path)
-    name = path.as_posix()
-    saved = SAVED.format(path.with_suffix(".csv").as_posix())
     if kind in FRAMES:
-        return _python("pandas", f"pandas.{FRAMES[kind]}({name!r}).{saved}")
+        return _for_folder(path, "pandas", f"pandas.{FRAMES[kind]}(f).{SAVED}")
     if kind in OF_R:
-        return _python("pyreadr", f"max(pyreadr.read_r({name!r}).values(), key=len).{saved}")
+        return _for_folder(path, "pyreadr", f"max(pyreadr.read_r(f).values(), key=len).{SAVED}")
     if kind == ".json" and _is_table(path):
-        return _python("pandas", f"pandas.read_json({name!r}).{saved}")
+        return _for_folder(path, "pandas", f"pandas.read_json(f).{SAVED}")
     if kind == ".npy" and np.load(path, mmap_mode="r").ndim == 2:
-        arrays = f"{path.with_suffix('.npz').as_posix()!r}, X=numpy.load({name!r})"
-        return _python("numpy", f"numpy.savez({arrays})")
+        return _for_folder(path, "numpy", "numpy.savez(f.with_suffix('.npz'), X=numpy.load(f))")
     if kind in EDF and _begins_with(path, EDF[kind]):
         table = "(r if r.ch_names else mne.read_annotations(f)).to_data_frame(time_format=None)"
-        to = "to_csv(f.with_suffix('.csv'), index=False)"
-        return _for_folder(path, "mne", f"{table}.{to}", "for r in [mne.io.read_raw(f)]")
+        return _for_folder(path, "mne", f"{table}.{SAVED}", "for r in [mne.io.read_raw(f)]")
     if kind == WFDB and _begins_with(path, path.stem.encode()):
         table = "wfdb.rdrecord(str(f.with_suffix(''))).to_dataframe()"
         return _for_folder(
@@ -74,8 +70,8 @@ def _line(path: Path) -> str | None:
     if _begins_with(path, FIRST_OF_HDF5):
         return f"in MATLAB, load({path.name!r}); save({path.name!r}, '-v7')"
     frame = _frame_of(path)
-    load = f"m = scipy.io.loadmat({name!r}, simplify_cells=True)"
-    return frame and _python("pandas, scipy.io", f"{load}; {frame}.{saved}")
+    load = "for m in [scipy.io.loadmat(f, simplify_cells=True)]"
+    return frame and _for_folder(path, "pandas, scipy.io", f"{frame}.{SAVED}", load)
 
 
 def _begins_with(path: Path, first: bytes) -> bool:

@@ -128,7 +128,7 @@ def search(folder: Path, apart: Set[Path], pattern: str) -> tuple[list[Path], li
         raise DataError(
             f"{folder}: no {', '.join(TABLE_KINDS)} files in this folder or below, "
             f"{f'only {names}' if names else 'it is empty'}"
-            f"{line and f'. To convert one: {line}'}"
+            f"{line and f'. To convert them: {line}'}"
         )
     others = [path for path in files if path not in {*chosen}]
     first: dict[Path, Path] = {}

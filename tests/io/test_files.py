@@ -490,12 +490,16 @@ class TestKindsByContent:
 
 def run_line(message, folder):
     """Run the line that a message says converts a file, and return what it wrote."""
+    (made,) = run_line_for_all(message.replace("convert it", "convert them"), folder)
+    return made
+
+
+def run_line_for_all(message, folder):
     before = {*folder.iterdir()}
-    line = message.partition("To convert it: ")[2].partition(". Name the files")[0]
+    line = message.partition("To convert them: ")[2].partition(". Name the files")[0]
     code = line.removeprefix('python -c "').removesuffix('"')
     loaded(code, cwd=folder)
-    (made,) = {*folder.iterdir()} - before
-    return made
+    return {*folder.iterdir()} - before
 
 
 class TestKindsThatAreConverted:
@@ -605,10 +609,22 @@ class TestKindsThatAreConverted:
             assert len(read_recordings(folder)) == 1
 
     def test_a_folder_of_files_to_convert_is_refused_with_the_line(self, tmp_path):
+        for name in ("one", "other"):
+            savemat(tmp_path / f"{name}.mat", {"X": X, "y": Y})
+        assert "only one.mat, other.mat. To convert them: python -c" in complaint(tmp_path)
+        run_line_for_all(complaint(tmp_path), tmp_path)
+        found = read_recordings(tmp_path, label_column="y")
+        assert [one.y.tolist() for one in found] == [Y.tolist()] * 2
+
+    def test_a_folder_of_arrays_is_converted_at_once(self, tmp_path):
+        for k in range(3):
+            np.save(tmp_path / f"{k}.npy", X + k)
+        run_line_for_all(complaint(tmp_path), tmp_path)
+        found = read_recordings(tmp_path, need_labels=False)
+        assert [np.array_equal(one.X, X + k) for k, one in enumerate(found)] == [True] * 3
+
+    def test_a_file_to_convert_among_tables_is_told(self, tmp_path):
+        text(tmp_path / "one.csv", ROWS)
         savemat(tmp_path / "one.mat", {"X": X, "y": Y})
-        assert "only one.mat. To convert one: python -c" in complaint(tmp_path)
-        run_line(complaint(tmp_path).replace("convert one", "convert it"), tmp_path)
-        (found,) = read_recordings(tmp_path, label_column="y")
-        assert found.y.tolist() == Y.tolist()
         (tmp_path / "one.mat").rename(tmp_path / "two.mat")
         assert "two.mat is of no kind" in complaint(tmp_path)
