@@ -159,13 +159,7 @@ class TimeAxis:
         kind = "date" if self.holds_dates else "number"
         try:
             if not self.holds_dates:
-                value = number_in(moment)
-                if np.isnan(value):
-                    raise ValueError
-                first = float(self.values[0])
-                # what a second is in numbers that count from 1970, 0 of other times
-                second = next((unit for unit in EPOCHS if 1e9 <= first / unit < 4e9), 0.0)
-                return first + value * second if second and abs(value) < SECONDS else value
+                return self._among_numbers(moment)
             since = np.nan  # seconds since the start, or a date such as 20240105, if a number
             with suppress(ValueError):
                 since = float(str(moment))
@@ -179,6 +173,8 @@ class TimeAxis:
             day_first = self.day_first and not YEAR_FIRST.match(str(moment))
             day_first = day_first or bool(DAY_FIRST.match(str(moment)))
             stamp = stamp_in(str(moment), day_first)
+        except DataError:
+            raise
         except (TypeError, ValueError):
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
         if stamp.tzinfo is not None and self.offset is not None:
@@ -189,6 +185,27 @@ class TimeAxis:
                 "may be put back: write both with a zone, as 2024-03-31 12:00+02:00, or without"
             )
         return stamp.to_datetime64()
+
+    def _among_numbers(self, moment: Any) -> float:
+        """A number; where they count from 1970, seconds since the first one, or a date."""
+        first = float(self.values[0])
+        # what a second is in numbers that count from 1970, 0 of other times
+        second = next((unit for unit in EPOCHS if 1e9 <= first / unit < 4e9), 0.0)
+        try:
+            value = number_in(moment)
+        except ValueError:
+            if not second:
+                raise
+            stamp = stamp_in(str(moment), bool(DAY_FIRST.match(str(moment))))
+            if stamp.tzinfo is None:
+                raise DataError(
+                    f"{moment!r} has no time zone, and {self.name!r} counts from 1970, in UTC: "
+                    "write it with its zone, as 2024-03-31 12:00+02:00"
+                ) from None
+            return float(stamp.timestamp() * second)
+        if np.isnan(value):
+            raise ValueError
+        return first + value * second if second and abs(value) < SECONDS else value
 
     def _of_day(self, moment: Any, since: float) -> Any:
         """Return a time of day, or seconds since midnight, on the day nearer to the samples."""

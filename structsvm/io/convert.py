@@ -1,5 +1,6 @@
 """Advice on files of kinds that are not read: the line that converts them to a table."""
 
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -47,10 +48,14 @@ def line_for(path: Path) -> str | None:
 
 def _line(path: Path) -> str | None:
     kind = kind_of(path)
+    if kind == ".zip" and zipfile.is_zipfile(path):
+        return f"python -m zipfile -e {path.as_posix()!r} {path.with_suffix('').as_posix()!r}"
     if kind in FRAMES:
         return _for_folder(path, "pandas", f"pandas.{FRAMES[kind]}(f).{SAVED}")
     if kind in OF_R:
-        return _for_folder(path, "pyreadr", f"max(pyreadr.read_r(f).values(), key=len).{SAVED}")
+        return _for_folder(
+            path, "pyreadr", f"max(pyreadr.read_r(str(f)).values(), key=len).{SAVED}"
+        )
     if kind == ".json" and _is_table(path):
         return _for_folder(path, "pandas", f"pandas.read_json(f).{SAVED}")
     if kind == ".npy" and np.load(path, mmap_mode="r").ndim == 2:

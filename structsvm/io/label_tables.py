@@ -36,6 +36,7 @@ SIGNS = {
     **dict.fromkeys(("point", "state"), STRETCH),
 }
 """Last words of cells that say whether something starts or stops there."""
+BETWEEN_WORDS = re.compile(r"[\s_:-]+")
 OBSERVATION = re.compile(r"^Observation id[\t,;]([^\t,;\n]+)")
 """The line with the recording above the header, in events of BORIS before version 8."""
 OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
@@ -63,7 +64,9 @@ class LabelColumns:
         table = file.table
         sign = _sign_column(file.table)
         by_role = columns_in([name for name in table if name != sign]) | file.columns
-        if sign and "label" not in by_role:
+        if sign and "label" not in by_role and all(_signed(cell)[0] for cell in table[sign]):
+            by_role["label"] = sign  # as walk_start and walk_end
+        elif sign and "label" not in by_role:
             # START and STOP are the labels
             sign = ""
             by_role = columns_in(table) | file.columns
@@ -173,7 +176,8 @@ def _of_rows(table: Any, columns: LabelColumns) -> Iterator[Interval]:
     blank_is_none = columns.is_elan or start.startswith("tmin")  # of other tiers, or in Praat
     for line, row in rows_of(table):
         recording, who = columns.owner(row)
-        labels = {t: row[t] for t in tiers} or {"": row.get(label, "")}
+        name = _signed(row[label])[0] if label and label == columns.sign else row.get(label, "")
+        labels = {t: row[t] for t in tiers} or {"": name}
         is_open = not end or not has_end(row[end], ROLE_WORDS["end"].split())
         if not row[start] and is_open:  # it names a label that was looked for
             yield Interval(None, None, labels.get("", ""), recording, who)
@@ -182,7 +186,7 @@ def _of_rows(table: Any, columns: LabelColumns) -> Iterator[Interval]:
             raise DataError(f"line {line}: an end at {row[end]!r}, and no start")
         begin = moment(line, row[start], unit)
         stop = None
-        kind = _sign(row[columns.sign]) if columns.sign else STRETCH
+        kind = _signed(row[columns.sign])[1] if columns.sign else STRETCH
         if columns.are_changes or (columns.sign and kind == STRETCH):
             stop = begin
         elif not is_open:
@@ -233,15 +237,16 @@ def _begun(table: Any, columns: LabelColumns) -> Iterator[tuple[dict[str, str], 
         yield row, Interval(at, math.inf, "", recording, who, line, unit, among=among)
 
 
-def _sign(cell: str) -> str:
-    """START, STOP or STRETCH, as the last word of a cell says; "" if it says neither."""
-    return SIGNS.get(cell.lower().split()[-1] if cell else "", "")
+def _signed(cell: str) -> tuple[str, str]:
+    """What is before the last word of a cell, and START, STOP or STRETCH if that says so, or ""."""
+    word = BETWEEN_WORDS.split(cell)[-1]
+    return BETWEEN_WORDS.sub(" ", cell.removesuffix(word)).strip(), SIGNS.get(word.lower(), "")
 
 
 def _sign_column(table: Any) -> str:
     """The column whose cells all say START, STOP or STRETCH; "" if there is none."""
     for name, cells in table.items():
-        signs = {_sign(cell) for cell in cells.unique()}
+        signs = {_signed(cell)[1] for cell in cells.unique()}
         if "" not in signs and {START, STOP} <= signs:
             return str(name)
     return ""

@@ -281,7 +281,7 @@ def _like_labels(frame: Any, origin: Origin) -> list[str]:
     similar = []
     for name in frame.columns:
         values = frame[name].dropna()
-        is_number = getattr(values.dtype, "kind", "O") in "iuf"
+        is_number = getattr(values.dtype, "kind", "O") in "biuf"
         is_whole = not is_number or bool((values % 1 == 0).all())
         few = 2 <= values.nunique() <= min(FEW_LABELS, len(values) // ROWS_OF_A_LABEL)
         if is_whole and few and (is_number or not is_of_times(values[:FIRST_DATES], origin)):

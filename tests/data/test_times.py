@@ -253,6 +253,17 @@ def test_a_moment_without_a_time_zone_is_refused_where_it_matters():
         found.time.sample_at(str(spring[30].tz_localize(None)))
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e6, 1e9])
+def test_dates_with_a_zone_are_moments_of_numbers_since_1970(unit):
+    axis = TimeAxis("t", unit * (BERLIN - pd.Timestamp(0, tz="UTC")).total_seconds().to_numpy())
+    assert [axis.sample_at(str(one)) for one in BERLIN] == list(range(len(BERLIN)))
+    with pytest.raises(DataError, match="has no time zone, and 't' counts from 1970, in UTC"):
+        axis.sample_at(str(BERLIN[10].tz_localize(None)))
+    for moment, times in (("2024-03-31 12:00Z", np.arange(5.0)), ("noon", axis.values)):
+        with pytest.raises(DataError, match="is no number, as 't' is"):
+            TimeAxis("t", times).sample_at(moment)
+
+
 @pytest.mark.parametrize("times", [BERLIN, pd.Series(BERLIN), BERLIN.tz_localize(None)])
 def test_intervals_with_a_time_zone_are_read_as_written(times):
     labels = ["a"] * 20 + ["b"] * 28

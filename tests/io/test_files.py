@@ -1,6 +1,10 @@
 """Recordings in files: what is read, and which errors bad files give."""
 
+import shlex
+import subprocess
+import sys
 import warnings
+from zipfile import ZipFile
 
 import h5py
 import numpy as np
@@ -622,6 +626,13 @@ class TestKindsThatAreConverted:
         run_line_for_all(complaint(tmp_path), tmp_path)
         found = read_recordings(tmp_path, need_labels=False)
         assert [np.array_equal(one.X, X + k) for k, one in enumerate(found)] == [True] * 3
+
+    def test_an_archive_of_tables_is_unpacked_by_the_advised_line(self, tmp_path):
+        with ZipFile(tmp_path / "all.zip", "w") as archive:
+            archive.writestr("one.csv", ROWS)
+        line = complaint(tmp_path).partition("To convert them: ")[2]
+        subprocess.run([sys.executable, *shlex.split(line)[1:]], check=True)
+        assert [one.name for one in read_recordings(tmp_path / "all")] == ["one"]
 
     def test_a_file_to_convert_among_tables_is_told(self, tmp_path):
         text(tmp_path / "one.csv", ROWS)

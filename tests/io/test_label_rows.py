@@ -76,6 +76,15 @@ def test_rows_that_start_and_stop_are_pairs(tmp_path, text):
     assert labels(tmp_path, text) == Y
 
 
+@cases("_start _end", " on/ off", ": begin/: stop", "-onset/-offset")
+def test_names_that_end_with_start_and_stop_are_pairs(tmp_path, endings):
+    start, stop = re.split("/|(?<=t) ", endings)
+    rows = [(at, name + {"+": start, "-": stop}[sign]) for at, name, sign in signed("+", "-")]
+    assert labels(tmp_path, table("time,event", rows)) == Y
+    with pytest.raises(DataError, match="'walk' stops at 35"):
+        labels(tmp_path, table("time,event", [rows[0], *rows[3:]]))
+
+
 test_starts_and_stops_without_their_pair_are_refused = refused(
     DataError,
     lambda tmp_path, rows: labels(tmp_path, table("time,behavior,status", rows)),
