@@ -25,7 +25,7 @@ MONTH = re.compile(
 """A year and the English name of a month."""
 FIRST_NUMBER = re.compile(r"^\s*(\d{1,2})[-/.]")
 LENGTH = re.compile(
-    r"\s*-?(P(?=[\dT])[\d.,WDTHMS]+|\d+ days?,? \+?\d+:\d\d:\d\d([.,]\d+)?"
+    r"\s*-?(P(?=[\dT])([\d.,]+[WD])*(T([\d.,]+[HMS])+)?|\d+ days?,? \+?\d+:\d\d:\d\d([.,]\d+)?"
     r"|(\d+([.,]\d+)?\s*(ms|msec|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?"
     r"|d|days?)\s*)+)\s*",
     re.IGNORECASE,

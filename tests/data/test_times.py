@@ -9,6 +9,7 @@ from cases import cases
 from recording_cases import changes
 
 from structsvm import DataError, MetricLearner
+from structsvm.data import length_in
 from structsvm.errors import DataWarning
 from structsvm.io import (
     TimeAxis,
@@ -251,6 +252,12 @@ def test_a_moment_without_a_time_zone_is_refused_where_it_matters():
     assert found.time.title == "when (UTC)"
     with pytest.raises(DataError, match="has another time zone than the times of 'when'"):
         found.time.sample_at(str(spring[30].tz_localize(None)))
+
+
+def test_numbers_of_participants_are_no_lengths_of_time():
+    assert [length_in(text) for text in ("P001", "P1", "p12", "P", "PT", "P1M")] == [None] * 6
+    lengths = {"P1D": 86400.0, "PT1M30,5S": 90.5, "P1W": 604800.0, "P1DT2H": 93600.0, "-PT5S": -5.0}
+    assert {text: length_in(text) for text in lengths} == lengths
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e3, 1e6, 1e9])
