@@ -15,7 +15,12 @@ from structsvm.cli.terminal import Terminal
 from structsvm.data import count_marks
 from structsvm.errors import DataError, SettingsError, parameter
 from structsvm.io import FileOptions, Recording, RecordingFiles, layers_of, with_labels
-from structsvm.io.changes import refuse_one_label, refuse_one_word, refuse_without_changes
+from structsvm.io.changes import (
+    refuse_long_steps,
+    refuse_one_label,
+    refuse_one_word,
+    refuse_without_changes,
+)
 from structsvm.io.cleaning import cleaned, columns_of_windows, in_windows, window_for
 from structsvm.io.files import formats_in_words, read_files, require_readers
 from structsvm.io.folders import find_recordings
@@ -143,8 +148,11 @@ class Reading:
         if need_changes and request.regions is None:
             if request.labels is None:
                 refuse_one_word(files, options)
-            elif self.end < math.inf:  # otherwise the refusal counts the unlabelled samples
-                refuse_one_label(request.labels, self._typed_of_labels, files)
+            else:
+                chosen = self._typed_of_labels
+                refuse_long_steps(request.labels, chosen, files, options.step)
+                if self.end < math.inf:  # otherwise the refusal counts the unlabelled samples
+                    refuse_one_label(request.labels, chosen, files)
         with terminal.working(f"reading {counted(len(files), 'file')}", self.end):
             recordings, paths = read_files(files, options, self.end, FEWEST_READ)
         read = self._noted(list(map(str, paths)), len(files))

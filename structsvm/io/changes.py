@@ -1,7 +1,9 @@
 """Refusal of labels that change in no recording, with the reason and the way out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,11 @@ import numpy as np
 
 from structsvm.data import missing_labels, unlabelled
 from structsvm.errors import DataError, DataWarning, parameter, without_warnings
-from structsvm.io.intervals import file_beside, is_of_each_folder, label_files
+from structsvm.io.intervals import file_beside, is_of_each_folder, label_files, refuse_coarse
 from structsvm.io.label_file import CHOSEN, LabelFile
 from structsvm.io.label_files import read_rows
+from structsvm.io.label_rows import Interval
+from structsvm.io.media import MEDIA, step_of
 from structsvm.io.recording import FileOptions, Recording
 from structsvm.io.sniff import TEXT_KINDS, kind_of, read_text
 from structsvm.support import archive, listed
@@ -40,26 +44,15 @@ def refuse_one_label(
     """Refuse files of stretches that have one label for each recording, before these are read."""
     if chosen.get("outside") is not None or chosen.get("tier") is not None:
         return
-    in_each_folder = is_of_each_folder(path)
-    files: dict[Any, set[str]] = {}
-    shared = [] if in_each_folder else label_files(path)
-    for recording, name in recordings.items():
-        for file in [file_beside(recording, path.name)] if in_each_folder else shared:
-            files.setdefault(file, set()).add(name)
-    files.pop(None, None)
     labels: dict[Any, set[str]] = {}
-    own = {name: chosen[name] for name in CHOSEN if name in chosen}
-    for file, names in files.items():
-        with without_warnings(DataWarning):  # they are given when rows are placed in recordings
-            read = read_rows(LabelFile(file, own, names), ("subject", "annotator"), len(files) == 1)
-        for name, (rows, _) in read.items():
-            if any(row.start == row.end or row.who.get("tier") for row in rows):
-                return  # changes without names, or several layers
-            labels_there = labels.setdefault(file if in_each_folder else name, set())
-            labels_there |= {row.label for row in rows if row.label}
-            if len(labels_there) > 1:
-                return
-    if not files:
+    for key, rows in _rows_of(path, chosen, recordings):
+        if any(row.start == row.end or row.who.get("tier") for row in rows):
+            return  # changes without names, or several layers
+        labels_there = labels.setdefault(key, set())
+        labels_there |= {row.label for row in rows if row.label}
+        if len(labels_there) > 1:
+            return
+    if not labels:
         return
     different = sorted(set().union(*labels.values()))
     if not different:
@@ -68,6 +61,37 @@ def refuse_one_label(
         f"{ONE_SEGMENT}{path} has one label for each, {listed(different, 4)}. If the rest is a "
         "state as well, name it: " + parameter("outside", "rest")
     )
+
+
+def refuse_long_steps(
+    path: Path, chosen: Mapping[str, str | None], recordings: Mapping[Path, str], step: float | None
+) -> None:
+    """Refuse labels of stretches that are shorter than steps of sound, before sound is read."""
+    media = {file: name for file, name in recordings.items() if kind_of(file) in MEDIA}
+    rows = chain.from_iterable(rows for _, rows in _rows_of(path, chosen, media) if media)
+    timed = [row for row in rows if row.unit != "samples" and isinstance(row.start, float)]
+    lengths = [row.end - row.start for row in timed if isinstance(row.end, float)]
+    with without_warnings(DataWarning):  # they are given when rows are placed in recordings
+        refuse_coarse(path, [length for length in lengths if 0 < length < inf], step_of(step))
+
+
+def _rows_of(
+    path: Path, chosen: Mapping[str, str | None], recordings: Mapping[Path, str]
+) -> Iterator[tuple[Any, list[Interval]]]:
+    """The rows of labels of each recording, by its name, or by the file in its folder."""
+    in_each_folder = is_of_each_folder(path)
+    files: dict[Any, set[str]] = {}
+    shared = [] if in_each_folder else label_files(path)
+    for recording, name in recordings.items():
+        for file in [file_beside(recording, path.name)] if in_each_folder else shared:
+            files.setdefault(file, set()).add(name)
+    files.pop(None, None)
+    own = {name: chosen[name] for name in CHOSEN if name in chosen}
+    for file, names in files.items():
+        with without_warnings(DataWarning):  # they are given when rows are placed in recordings
+            read = read_rows(LabelFile(file, own, names), ("subject", "annotator"), len(files) == 1)
+        for name, (rows, _) in (read or {"": ([], set())}).items():
+            yield file if in_each_folder else name, rows
 
 
 def _words_in(path: Path, options: FileOptions) -> list[str]:

@@ -353,15 +353,8 @@ def _clipped(stretch: PlacedRow, first: Any, last: Any) -> Interval:
     return replace(stretch.row, start=start, end=np.inf if is_until_end else stretch.row.end)
 
 
-def _refuse_coarse(path: Path, several: Sequence[Marks]) -> None:
+def refuse_coarse(path: Path, lengths: Sequence[float], step: float) -> None:
     """Refuse sound in longer steps than most stretches last; warn if steps are nearly as long."""
-    of_media = [one for one in several if one.axis.lasting and one.recording.fine is None]
-    lengths = [
-        s.end - s.start
-        for s in chain.from_iterable(one.stretches for one in of_media)
-        if s.end is not None
-    ]
-    step = max((one.axis.lasting for one in of_media), default=0.0)
     usual = float(np.median(lengths)) if lengths else np.inf
     finer = max(float(f"{min(usual / STEPS_IN_STRETCH, step):.0e}"), STEPS_ALLOWED[0])
     if finer >= step:
@@ -382,7 +375,10 @@ def _with_boundaries(
     path: Path, several: list[Marks], chosen: Mapping[str, str | None]
 ) -> list[Marks]:
     """Return the marks of recordings with the meaning of their ends, and warn of it once."""
-    _refuse_coarse(path, several)
+    of_media = [one for one in several if one.axis.lasting and one.recording.fine is None]
+    placed = chain.from_iterable(one.stretches for one in of_media)
+    lengths = [one.end - one.start for one in placed if one.end is not None]
+    refuse_coarse(path, lengths, max((one.axis.lasting for one in of_media), default=0.0))
     warn_of_ends(path, [one.rows for one in several], chosen)
     means = MeaningOfEnds.of([(one.stretches, one.axis) for one in several])
     if means.reach is None:  # else a point is a stretch of one sample
@@ -396,21 +392,21 @@ def _with_boundaries(
                 + parameter("end", LASTS_UNTIL_NEXT)
                 + " if each lasts until the next one"
             )
-    placed = [replace(one, means=means) for one in several]
+    marks = [replace(one, means=means) for one in several]
     if means.from_one:
-        axes = [replace(one.axis, values=one.axis.values + 1) for one in placed]
-        placed = [replace(one, axis=axis) for one, axis in zip(placed, axes, strict=True)]
+        axes = [replace(one.axis, values=one.axis.values + 1) for one in marks]
+        marks = [replace(one, axis=axis) for one, axis in zip(marks, axes, strict=True)]
     changed = [
         span[2]
         for span, other in chain.from_iterable(
             zip(one.spans, plain.spans, strict=False)
-            for one, plain in zip(placed, several, strict=True)
+            for one, plain in zip(marks, several, strict=True)
         )
         if span != other
     ]
     if changed and means != MeaningOfEnds():
         warn(f"{path}: {means}, the first that changes is {changed[0]}")
-    return placed
+    return marks
 
 
 def _names(recording: Recording) -> list[str]:

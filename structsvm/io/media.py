@@ -134,6 +134,14 @@ def media_of(recording: Recording) -> Path | None:
     return next((one for one in beside if one.suffix.lower() in MEDIA and one.is_file()), None)
 
 
+def step_of(typed: float | None) -> float:
+    """The step that was typed, or a second; refuse one that is too short or too long."""
+    step = 1.0 if typed is None else typed
+    fits = is_number(step) and STEPS_ALLOWED[0] <= step <= STEPS_ALLOWED[1]
+    refuse_unless(fits, "step", "a number of seconds from {} to {}".format(*STEPS_ALLOWED), step)
+    return step
+
+
 def read_streams(
     path: Path,
     name: str,
@@ -143,9 +151,7 @@ def read_streams(
 ) -> Recording:
     """Read a file as :func:`read_media` does, or only the streams with the features ``wanted``."""
     refuse_unlisted("stream", stream, (None, "audio", "video", "both"))
-    step = 1.0 if step is None else step
-    fits = is_number(step) and STEPS_ALLOWED[0] <= step <= STEPS_ALLOWED[1]
-    refuse_unless(fits, "step", "a number of seconds from {} to {}".format(*STEPS_ALLOWED), step)
+    step = step_of(step)
     asked = ["audio", "video"] if stream in (None, "both") else [str(stream)]
     if wanted and set(wanted) <= {*SOUND, *PICTURE}:
         asked = [kind for kind, features in FEATURES.items() if set(features) & set(wanted)]

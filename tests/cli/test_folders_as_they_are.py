@@ -395,6 +395,16 @@ class TestSoundsThatAreShort:
         assert "no sample" not in err
         _, err = done(f"evaluate {tmp_path}/m {tmp_path}/sound --labels {tmp_path}/labels")
 
+    def test_long_steps_are_refused_before_sound_is_read(self, refused, rng, tmp_path):
+        line = self.write(tmp_path / "sound", 0.4, rng)
+        for sound in (tmp_path / "sound").iterdir():
+            sound.write_bytes(b"RIFF and no more")
+        assert "sound and pictures are read in steps of 1 s" in refused(line)
+        assert "sound and pictures" not in refused(line + " --set files.step=0.1")
+        for table in (tmp_path / "labels").iterdir():
+            table.write_text("start,end,label\n")
+        assert "sound and pictures" not in refused(line)
+
     def test_labels_of_few_steps_of_sound_are_warned_of(self, done, rng, tmp_path):
         """Changes at 2.5 s were found to the second, and their error was said to be 0 s."""
         line = self.write(tmp_path / "sound", 2.5, rng) + " --method olda --baselines none"
