@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -61,6 +62,11 @@ class Parser(argparse.ArgumentParser):
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
             error.message += option_meant(str(value), map(str, action.choices or ()))
+            if action.dest == "problem" and os.path.exists(str(value)):
+                error.message += (
+                    "; the problem comes before the files: change-point for recordings, clustering "
+                    "for tables of rows, normalized-cut for images"
+                )
             raise
 
     def error(self, message: str) -> NoReturn:

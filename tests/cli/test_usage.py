@@ -74,6 +74,12 @@ class TestHelpAndUsage:
             else f"try: structsvm {next(w for w in line.split() if w[0] != '-')} --help\n"
         )
 
+    def test_files_without_a_problem_are_told_what_comes_first(self, run, tmp_path):
+        _, _, err = run(f"try {tmp_path} -o {tmp_path}/out")
+        assert "the problem comes before the files: change-point for recordings" in err
+        _, _, err = run(f"try {tmp_path}/none -o {tmp_path}/out")
+        assert "comes before the files" not in err
+
 
 class TestProcess:
     def test_python_m_structsvm_is_the_command(self):
