@@ -4,14 +4,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from typing import Any
 
 from structsvm.data import OF_DAY, YEAR_FIRST, clock_in, length_in
-from structsvm.errors import DataError, parameter, printable
+from structsvm.errors import DataError, parameter, printable, warn
 from structsvm.io.label_file import (
     CHANGE_WORDS,
+    FILLERS,
     LABEL_COLUMNS,
     LASTS_UNTIL_NEXT,
     ROLE_WORDS,
@@ -25,6 +26,7 @@ from structsvm.io.label_file import (
     words_of,
 )
 from structsvm.io.label_rows import START, STOP, STRETCH, Interval, has_end, is_moment, moment
+from structsvm.io.paired_names import named_by
 from structsvm.support import require, spelled
 
 TRUE = {"1", "1.0"}
@@ -58,6 +60,10 @@ class LabelColumns:
     others: Sequence[str]
     observation: str | None = None
     """The recording of all rows, if it is named above the table."""
+    naming: Sequence[str] = ()
+    """The columns of subjects and sessions that name recordings together."""
+    named: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """The recordings by the cells of these columns."""
 
     @classmethod
     def of(cls, file: LabelFile) -> "LabelColumns":
@@ -80,16 +86,19 @@ class LabelColumns:
         whose = {
             kind: name
             for (kind, names), name in product(WHOSE.items(), table)
-            if name.lower() in names and name not in by_role.values()
+            if _plain(name) in names and name not in by_role.values()
         }
         used = (sign, lasting, *by_role.values(), *whose.values())
+        naming, named = _named_together(file, by_role, whose)
+        whose = {kind: name for kind, name in whose.items() if name not in naming}
         others = [name for name in table if name not in used]
         if "end" in by_role and len(others) == 1 and has_words(table[others[0]]):
             by_role.setdefault("label", others[0])
         above = OBSERVATION.search(file.text)
         observation = above[1] if above and "recording" not in by_role else None
         start, end, label, recording = (by_role.get(key, "") for key in LABEL_COLUMNS)
-        return cls(start, end, label, recording, sign, whose, others, observation)
+        roles = start, end, label, recording
+        return cls(*roles, sign, whose, others, observation, naming, named)
 
     @property
     def is_elan(self) -> bool:
@@ -111,6 +120,8 @@ class LabelColumns:
     def owner(self, row: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
         """The recording of a row, and its tier, subject and annotator there."""
         whose = {kind: row[name] for kind, name in self.whose.items()}
+        if self.naming:
+            return self.named[tuple(row[name] for name in self.naming)], whose
         return (self.recording and row[self.recording]) or self.observation, whose
 
     def key_of(self, row: Mapping[str, str]) -> tuple[Any, ...]:
@@ -269,6 +280,34 @@ def _recording_column(file: LabelFile, by_role: Mapping[str, str]) -> dict[str, 
             n_names[name] = len(texts & file.recordings)
     best = max(n_names, key=n_names.__getitem__, default="")
     return {"recording": best} if n_names.get(best) else {}
+
+
+def _plain(column: str) -> str:
+    """The words of the name of a column, without those that say nothing: participant_id."""
+    return " ".join(word for word in words_of(column) if word not in FILLERS)
+
+
+def _named_together(
+    file: LabelFile, by_role: Mapping[str, str], whose: Mapping[str, str]
+) -> tuple[list[str], dict[tuple[str, ...], str]]:
+    """The columns of subjects and sessions, if their cells stand in names of recordings."""
+    session = by_role.get("recording", "")
+    subject = whose.get("subject", "")
+    naming = [name for name in (subject, session) if name in file.table]
+    is_chosen = "recording" in file.columns or "subject" in file.chosen
+    is_named = session in file.table and not file.recordings.isdisjoint(file.table[session])
+    if not subject or is_chosen or is_named:
+        return [], {}
+    keys = {*zip(*(file.table[name] for name in naming), strict=True)}
+    named = named_by(keys, file.recordings)
+    if not named:
+        return [], {}
+    first = next(iter(zip(*(file.table[name] for name in naming), strict=True)))
+    warn(
+        f"{file.path}: the labels of {' and '.join(naming)} {', '.join(first)} are taken for those "
+        f"of {named[first]}, whose name holds {'both' if len(first) > 1 else 'it'}, and so on"
+    )
+    return naming, named
 
 
 def _are_numbers_of_rows(file: LabelFile, column: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence, Set
 from itertools import takewhile
 
 LETTERS = re.compile("[a-z]+")
+TOKEN = re.compile(r"[^\W\d_]+|\d+")
 
 
 def n_alike(*names: str) -> int:
@@ -46,6 +47,37 @@ def names_apart(names: Set[str], words: Iterable[str]) -> dict[str, str]:
         if {*pairs}.isdisjoint(pairs.values()) and {*pairs, *pairs.values()} == names:
             possible.append(pairs)
     return possible[0] if len(possible) == 1 else {}
+
+
+def named_by(keys: Set[tuple[str, ...]], names: Set[str]) -> dict[tuple[str, ...], str]:
+    """Each key with the only name that holds its parts, as P01_S1 holds P01 and 1; or {}."""
+    tokens = {name: _tokens(name) for name in names}
+    found = {}
+    for key in keys:
+        parts = [_tokens(part) for part in key]
+        holding = [name for name in names if _holds(tokens[name], parts)]
+        # the name of a file without its folder is that of the same recording
+        whole = [one for one in holding if not any(o.endswith("/" + one) for o in holding)]
+        if len(whole) == 1:
+            found[key] = whole[0]
+    return found if len({*found.values()}) == len(keys) > 1 else {}
+
+
+def _tokens(name: str) -> list[str]:
+    """The words and numbers of a name, without capitals and leading zeros."""
+    return [token.lower().lstrip("0") or "0" for token in TOKEN.findall(name)]
+
+
+def _holds(tokens: Sequence[str], parts: Sequence[Sequence[str]]) -> bool:
+    """Whether all parts stand among the tokens of a name, one after the other."""
+    begin = 0
+    for part in parts:
+        n = len(part)
+        at = next((k for k in range(begin, len(tokens) - n + 1) if tokens[k : k + n] == part), None)
+        if at is None or not part:
+            return False
+        begin = at + n
+    return True
 
 
 def _digits_beside(parts: Sequence[str], before: str, after: str) -> tuple[str, str]:

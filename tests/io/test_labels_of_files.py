@@ -40,6 +40,29 @@ def labelled(folder, text, kind="csv", **settings):
     return with_labels([SHOW], path, **settings)[0].y.tolist()
 
 
+NUMBERS = [("P01", "1"), ("P01", "2"), ("P02", "1"), ("P10", "1")]
+
+
+@cases(
+    (NUMBERS, ["P01_S1", "P01_S2", "P02_S1", "P10_S1"], "participant,session"),
+    ([(f"sub-{a[1:]}", f"ses-{b}") for a, b in NUMBERS],
+     [f"sub-{a[1:]}/sub-{a[1:]}_ses-{b}_acc" for a, b in NUMBERS], "participant_id,session"),
+    ([("1",), ("2",), ("11",)], ["p001-walk", "p002-walk", "p011-walk"], "subject"),
+)  # fmt: skip
+def test_subjects_and_sessions_name_recordings_whose_names_hold_them(tmp_path, keys, names, head):
+    shows = [replace(SHOW, name=name, source=f"{name}.csv") for name in names]
+    rows = [(*key, 0, 1 + k / 2, "ab") for k, key in enumerate(keys)]
+    rows += [(*key, 1 + k / 2, 10, "cd") for k, key in enumerate(keys)]
+    lines = [f"{head},start,end,label", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "all.csv").write_text("\n".join(lines) + "\n")
+    with pytest.warns(DataWarning, match="are taken for those of .*, whose name holds"):
+        found = with_labels(shows, tmp_path / "all.csv")
+    assert [one.y.tolist().index("cd") for one in found] == [2 + k for k in range(len(keys))]
+    others = [replace(one, name=f"a{k}", source=f"a{k}.csv") for k, one in enumerate(shows)]
+    with pytest.raises(DataError, match="several subjects"):  # nobody says who is in which
+        with_labels(others, tmp_path / "all.csv")
+
+
 @pytest.mark.parametrize("rows", ["0,3,\n3,10,a\n", "0,3\n3,10,a\n"])
 def test_a_stretch_without_a_label_is_unknown(tmp_path, rows):
     text = f"start,end,label\n{rows}"
