@@ -22,7 +22,24 @@ def stretches_in(file: LabelFile) -> Iterator[Interval]:
     document = file.document
     if isinstance(document, Mapping) and {"file", "metadata"} <= document.keys():
         return _of_via(document)
+    if isinstance(document, Mapping) and _are_changes(list(document.values())):
+        return chain.from_iterable(_changes(name, at) for name, at in document.items())
     return _below(document, (), file)
+
+
+def _are_changes(lists: Sequence[Any]) -> bool:
+    """Whether these are lists of moments, which are not all pairs of a start and an end."""
+    if not all(isinstance(one, list) for one in lists) or all(len(one) == 2 for one in lists):
+        return False
+    moments = list(chain.from_iterable(lists))
+    return bool(moments) and all(
+        isinstance(at, str | int | float) and is_moment(str(at)) for at in moments
+    )
+
+
+def _changes(name: str, moments: Sequence[Any]) -> Iterator[Interval]:
+    for at in moments:
+        yield Interval(moment(0, str(at)), moment(0, str(at)), "", name)
 
 
 def _below(node: Any, path: tuple[str, ...], file: LabelFile) -> Iterator[Interval]:

@@ -345,6 +345,10 @@ def labelled(marks: Marks, blanks: bool, outside: str | None, tier: str | None =
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
     """The number of the segment of each sample, by the moments of the changes."""
+    T = len(axis)
+    if unit_of(axis.name) == "samples" and np.array_equal(axis.values, np.arange(T)):
+        # the number of samples is no change, but the last of the ends that ruptures writes
+        changes = [change for change in changes if axis.value(change) != T]
     begins = [axis.sample_at(change) for change in changes]
     for change, t in zip(changes, begins, strict=True):
         if not 0 < t < len(axis):

@@ -63,6 +63,24 @@ def test_subjects_and_sessions_name_recordings_whose_names_hold_them(tmp_path, k
         with_labels(others, tmp_path / "all.csv")
 
 
+def test_json_of_lists_of_numbers_is_read_as_changes(tmp_path):
+    """Also with the number of samples at the end, as ruptures writes them."""
+    shows = [replace(SHOW, name=name, time=None) for name in ("a", "b", "c")]
+    for end in ([], [20]):
+        ends = {"a": [5, 12, *end], "b.csv": [15, *end], "c": [2, 4, 18, *end]}
+        (tmp_path / "all.json").write_text(json.dumps(ends))
+        found = with_labels(shows, tmp_path / "all.json")
+        changes = [(np.flatnonzero(np.diff(one.y)) + 1).tolist() for one in found]
+        assert changes == [[5, 12], [15], [2, 4, 18]]
+    ends["a"][-1] = 21
+    (tmp_path / "all.json").write_text(json.dumps(ends))
+    with pytest.raises(DataError, match=r"the change at sample 21\.0 is after the end"):
+        with_labels(shows, tmp_path / "all.json")
+    (tmp_path / "all.json").write_text(json.dumps({"a": [5, 12], "b": [3, 19], "c": [2, 14]}))
+    found = with_labels(shows, tmp_path / "all.json", outside="rest")
+    assert found[0].y.tolist() == ["rest"] * 5 + ["window"] * 7 + ["rest"] * 8
+
+
 @pytest.mark.parametrize("rows", ["0,3,\n3,10,a\n", "0,3\n3,10,a\n"])
 def test_a_stretch_without_a_label_is_unknown(tmp_path, rows):
     text = f"start,end,label\n{rows}"
