@@ -69,8 +69,9 @@ def refuse_long_steps(
     """Refuse labels of stretches that are shorter than steps of sound, before sound is read."""
     media = {file: name for file, name in recordings.items() if kind_of(file) in MEDIA}
     rows = chain.from_iterable(rows for _, rows in _rows_of(path, chosen, media) if media)
-    timed = [row for row in rows if row.unit != "samples" and isinstance(row.start, float)]
-    lengths = [row.end - row.start for row in timed if isinstance(row.end, float)]
+    timed = [row for row in rows if row.unit != "samples" and row.among is None]
+    ends = [(row.start, row.end) for row in timed]
+    lengths = [b - a for a, b in ends if isinstance(a, float) and isinstance(b, float)]
     with without_warnings(DataWarning):  # they are given when rows are placed in recordings
         refuse_coarse(path, [length for length in lengths if 0 < length < inf], step_of(step))
 

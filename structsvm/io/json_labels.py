@@ -28,13 +28,12 @@ def stretches_in(file: LabelFile) -> Iterator[Interval]:
 
 
 def _are_changes(lists: Sequence[Any]) -> bool:
-    """Whether these are lists of moments, which are not all pairs of a start and an end."""
+    """Whether these are lists of rising numbers, which are not all pairs of a start and an end."""
     if not all(isinstance(one, list) for one in lists) or all(len(one) == 2 for one in lists):
         return False
-    moments = list(chain.from_iterable(lists))
-    return bool(moments) and all(
-        isinstance(at, str | int | float) and is_moment(str(at)) for at in moments
-    )
+    numbers = chain.from_iterable(lists)
+    are_numbers = any(lists) and all(isinstance(at, int | float) for at in numbers)
+    return are_numbers and all(one == sorted({*one}) for one in lists)
 
 
 def _changes(name: str, moments: Sequence[Any]) -> Iterator[Interval]:

@@ -78,6 +78,10 @@ def test_json_of_lists_of_numbers_is_read_as_changes(tmp_path):
         with_labels(shows, tmp_path / "all.json")
     (tmp_path / "all.json").write_text(json.dumps({"a": [5, 12], "b": [3, 19], "c": [2, 14]}))
     found = with_labels(shows, tmp_path / "all.json", outside="rest")
+    of_samples = {name: [0] * 8 + [1] * 12 for name in ("a", "b", "c")}
+    (tmp_path / "other.json").write_text(json.dumps(of_samples))
+    with pytest.raises(DataError, match="JSON of another form"):
+        with_labels(shows, tmp_path / "other.json")
     assert found[0].y.tolist() == ["rest"] * 5 + ["window"] * 7 + ["rest"] * 8
 
 
