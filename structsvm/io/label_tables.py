@@ -256,11 +256,17 @@ def _signed(cell: str) -> tuple[str, str]:
 
 def _sign_column(table: Any) -> str:
     """The column whose cells all say START, STOP or STRETCH; "" if there is none."""
-    for name, cells in table.items():
-        signs = {_signed(cell)[1] for cell in cells.unique()}
-        if "" not in signs and {START, STOP} <= signs:
-            return str(name)
-    return ""
+    return next((str(name) for name, cells in table.items() if _are_signs(cells)), "")
+
+
+def _are_signs(cells: Any) -> bool:
+    signs = set()
+    for cell in cells.unique():
+        sign = _signed(cell)[1]
+        if not sign:
+            return False
+        signs.add(sign)
+    return {START, STOP} <= signs
 
 
 def rows_of(table: Any) -> Iterator[tuple[int, dict[str, str]]]:
