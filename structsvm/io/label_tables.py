@@ -172,7 +172,8 @@ def _of_rows(table: Any, columns: LabelColumns) -> Iterator[Interval]:
     end = columns.end
     label = columns.label
     tiers = columns.tiers
-    needed = {"start": True, "end": bool(end), "label": not (tiers or columns.are_changes)}
+    are_changes = columns.are_changes
+    needed = {"start": True, "end": bool(end), "label": not (tiers or are_changes)}
     for key, is_needed in needed.items():
         name = getattr(columns, key)
         if is_needed and name not in table:
@@ -198,7 +199,7 @@ def _of_rows(table: Any, columns: LabelColumns) -> Iterator[Interval]:
         begin = moment(line, row[start], unit)
         stop = None
         kind = _signed(row[columns.sign])[1] if columns.sign else STRETCH
-        if columns.are_changes or (columns.sign and kind == STRETCH):
+        if are_changes or (columns.sign and kind == STRETCH):
             stop = begin
         elif not is_open:
             stop = moment(line, row[end], unit_of_end)
